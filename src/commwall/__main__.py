@@ -1,0 +1,7 @@
+"""`python -m commwall VERB`: the same as the command `commwall`."""
+
+import sys
+
+from commwall.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,49 @@
+"""`commwall check`: fail while this machine owes records of a campaign."""
+
+import argparse
+from pathlib import Path
+
+from commwall.records.index import Index, read_index
+from commwall.records.layout import Layout
+from commwall.schema.errors import WorkMissing
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("campaigns", nargs="+", metavar="CAMPAIGN")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print gaps and accidents; exit code 1 while records are owed here."""
+    layout = Layout(Path.cwd())
+    indexes = [read_index(layout.index_path(campaign)) for campaign in arguments.campaigns]
+    for index in indexes:
+        _print_index(index)
+    return int(any(index.owed for index in indexes))
+
+
+def _print_index(index: Index) -> None:
+    present = len(index.findings) - len(index.gaps)
+    owner = "this machine" if index.mine else "another machine"
+    print(f"{index.campaign}: {present} of {len(index.findings)} records of {owner}")
+    for problem in index.problems:
+        print(f"  problem   {problem}")
+    for accident in index.accidents:
+        print(
+            f"  accident  round {accident.round} on {accident.platform}: {accident.cause}, "
+            f"{accident.detail} (log {accident.log})"
+        )
+    for gap in index.gaps:
+        print(f"  gap       {gap.path}: {gap.standing}, {gap.reason}")
+    if index.owed:
+        print(
+            WorkMissing(
+                f"this machine owes records of {index.campaign}",
+                found="; ".join(
+                    f"round {due.round}: {', '.join(due.cases)}"
+                    for dues in index.due.values()
+                    for due in dues
+                ),
+                next_step="run `snakemake --cores all` again; it measures only what is missing",
+            )
+        )

@@ -1,0 +1,54 @@
+"""Command line of commwall: one thin module a verb, imported only when it is asked for.
+
+Layer: cli, the top. Only this layer prints.
+"""
+
+import argparse
+import importlib
+import sys
+
+from commwall.schema.errors import CommwallError
+
+VERBS: dict[str, str] = {
+    "doctor": "say what this machine can measure, and why not the rest",
+    "plan": "show rounds, cases and expected time of a campaign",
+    "measure": "measure what a campaign of this machine still owes",
+    "compare": "print the verdicts of a campaign",
+    "index": "list the records of a campaign and what is missing",
+    "check": "fail while this machine owes records of a campaign",
+    "tables": "write the tidy tables of a campaign",
+    "render": "execute a notebook on a campaign and write its page",
+    "site": "write the landing page",
+    "provision": "make an environment from its lock, or adopt one",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb.
+
+    Args:
+        argv: words after the program's name; None takes them from the process.
+
+    Returns:
+        Exit code: 0 done, 1 work is missing, 2 the input or the machine does not allow it.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    verb = words[0] if words else ""
+    parser = argparse.ArgumentParser(prog="commwall", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, summary in VERBS.items():
+        command = commands.add_parser(name, help=summary, description=summary)
+        if name == verb:
+            module = importlib.import_module(f"commwall.cli.{name}")
+            module.configure(command)
+            command.set_defaults(run=module.run)
+    arguments = parser.parse_args(words)
+    try:
+        return int(arguments.run(arguments))
+    except CommwallError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

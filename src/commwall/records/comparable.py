@@ -1,0 +1,165 @@
+"""Which records may be compared: three lists of fields.
+
+Layer: records. Reads no file. See docs/decisions for why each field stands where it does.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from commwall.schema.base import Model
+from commwall.schema.errors import IncomparableRecords
+from commwall.schema.record import Record
+
+WITHIN_ROUND = (
+    "id.campaign",
+    "id.suite",
+    "id.case",
+    "id.round",
+    "id.round_id",
+    "case",
+    "protocol.version",
+    "protocol.freshness_key",
+    "platform.device",
+    "platform.world_size",
+    "machine",
+    "software.python",
+    "software.lock_digest",
+    "software.packages_digest",
+    "software.code_digest",
+    "software.runtime",
+)
+"""Must agree between two platforms of one round: everything but the treatment."""
+
+ACROSS_ROUNDS = (
+    "id.campaign",
+    "id.suite",
+    "id.case",
+    "case",
+    "protocol.version",
+    "protocol.freshness_key",
+    "platform.device",
+    "platform.world_size",
+    "machine.fingerprint",
+    "machine.cpu_model",
+    "machine.driver",
+    "software.lock_digest",
+    "software.runtime.torch",
+    "software.runtime.cuda",
+    "software.runtime.nccl",
+)
+"""Must agree between the rounds whose ratios are pooled: kind of machine, software, protocol."""
+
+NEVER = (
+    "schema_version",
+    "digest",
+    "id.platform",
+    "platform.name",
+    "platform.treatment",
+    "measured_at",
+    "software.git_commit",
+    "software.dirty",
+    "software.argv",
+    "software.variables",
+    "status",
+    "series",
+    "checks",
+    "marks",
+    "gaps",
+)
+"""Never compared: the treatment itself, provenance, and the values."""
+
+CHECKSUM_METRICS = ("loss", "gradient_norm")
+CHECKSUM_TOLERANCE = 1e-4
+"""Relative; float32 sums taken in another order differ by about 1e-6 after a few steps."""
+
+
+class Difference(Model):
+    """A field that should agree and does not."""
+
+    field: str
+    left: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.left} and {self.right}"
+
+
+def differences(a: Record, b: Record, kind: Literal["round", "across"]) -> tuple[Difference, ...]:
+    """Fields in which two records differ although they must agree.
+
+    Args:
+        a: one record.
+        b: the other.
+        kind: `round` for two platforms of one round, `across` for two rounds of one platform.
+    """
+    fields = WITHIN_ROUND if kind == "round" else ACROSS_ROUNDS
+    found = [_difference(a, b, field) for field in fields]
+    if kind == "round":
+        found += [_checksum_difference(a, b, metric) for metric in CHECKSUM_METRICS]
+    return tuple(difference for difference in found if difference)
+
+
+def check_round(a: Record, b: Record) -> None:
+    """Refuse two records of a round that differ in more than the treatment.
+
+    Raises:
+        IncomparableRecords: naming every field with both values.
+    """
+    _refuse(a, b, differences(a, b, "round"))
+
+
+def check_across(records: Sequence[Record]) -> None:
+    """Refuse rounds that were not measured on the same kind of machine with the same software.
+
+    Raises:
+        IncomparableRecords: naming every field with both values.
+    """
+    for other in records[1:]:
+        _refuse(records[0], other, differences(records[0], other, "across"))
+
+
+def _refuse(a: Record, b: Record, found: Iterable[Difference]) -> None:
+    found = tuple(found)
+    if not found:
+        return
+    sides = [f"{r.id.platform} round {r.id.round}" for r in (a, b)]
+    raise IncomparableRecords(
+        f"cannot compare {sides[0]} and {sides[1]} for {a.id.suite}/{a.id.case}",
+        where=", ".join(difference.field for difference in found),
+        found="\n".join(str(difference) for difference in found),
+        expected="the same value on both sides",
+        next_step="measure both sides anew with one environment (docs/decisions lists the fields)",
+    )
+
+
+def _difference(a: Record, b: Record, field: str) -> Difference | None:
+    left, right = _value(a, field), _value(b, field)
+    if left == right:
+        return None
+    if hasattr(left, "model_fields") and type(left) is type(right):
+        name = next(n for n in type(left).model_fields if getattr(left, n) != getattr(right, n))
+        field, left, right = f"{field}.{name}", getattr(left, name), getattr(right, name)
+    return Difference(field=field, left=str(left), right=str(right))
+
+
+def _value(record: Record, field: str) -> Any:
+    value: Any = record
+    for part in field.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+def _checksum_difference(a: Record, b: Record, metric: str) -> Difference | None:
+    left, right = _checksum(a, metric), _checksum(b, metric)
+    same = len(left) == len(right) and all(
+        abs(x - y) <= CHECKSUM_TOLERANCE * max(abs(x), abs(y))
+        for x, y in zip(left, right, strict=True)
+    )
+    return None if same else Difference(field=metric, left=str(left), right=str(right))
+
+
+def _checksum(record: Record, metric: str) -> tuple[float, ...]:
+    """All values of a metric, in rank order."""
+    own = [series for series in record.series if series.metric == metric]
+    ordered = sorted(own, key=lambda series: series.rank or 0)
+    return tuple(value for series in ordered for value in series.values)

@@ -1,0 +1,42 @@
+"""All readable records of a campaign, as its index lists them.
+
+Layer: records. Reads `index.json`, `plan.json` and the record files the index names.
+"""
+
+from dataclasses import dataclass
+
+from commwall.records.index import Index, read_index
+from commwall.records.layout import Layout
+from commwall.records.store import read_plan, read_record
+from commwall.records.todo import READABLE
+from commwall.schema.errors import PlanError
+from commwall.schema.plan import Plan
+from commwall.schema.record import Record
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a report is made from."""
+
+    index: Index
+    plan: Plan | None
+    """None where the plan cannot be read; `index.problems` says why."""
+    records: tuple[Record, ...]
+
+
+def load_evidence(layout: Layout, campaign: str) -> Evidence:
+    """Load what the index of a campaign lists as readable.
+
+    Raises:
+        ConfigError: if the index is malformed.
+        RecordError: if a record changed since the index was made.
+        FileNotFoundError: if there is no index.
+    """
+    index = read_index(layout.index_path(campaign))
+    try:
+        plan = read_plan(layout.plan_path(campaign))
+    except PlanError:
+        return Evidence(index, None, ())
+    readable = [finding for finding in index.findings if finding.standing in READABLE]
+    records = tuple(read_record(layout.root / finding.path) for finding in readable)
+    return Evidence(index, plan, records)

@@ -1,0 +1,91 @@
+"""The index of a campaign: every cell, what is owed, what went wrong.
+
+Layer: records. Reads plan, states, attempts and records; writes `results/<campaign>/index.json`.
+Everything that renders starts from an index and never looks for record files itself.
+"""
+
+from pathlib import Path
+
+from commwall.records.layout import Layout
+from commwall.records.state import Accident, read_attempt, read_state
+from commwall.records.store import read_plan
+from commwall.records.todo import Due, Finding, examine, todo
+from commwall.schema.base import Model
+from commwall.schema.case import SuiteName
+from commwall.schema.errors import CommwallError
+from commwall.schema.parsing import parse_json_model
+from commwall.schema.plan import Plan
+
+
+class Index(Model):
+    """What a campaign consists of at one moment."""
+
+    campaign: str
+    title: str
+    mine: bool
+    """True if this machine measures the campaign and can owe records."""
+    findings: tuple[Finding, ...] = ()
+    due: dict[SuiteName, tuple[Due, ...]] = {}
+    """Owed by this machine; empty for another machine's campaign."""
+    accidents: tuple[Accident, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What else a reader must know: a malformed plan, a refused run."""
+
+    @property
+    def gaps(self) -> tuple[Finding, ...]:
+        """Cells without a readable record."""
+        return tuple(f for f in self.findings if f.standing in ("missing", "invalid", "withdrawn"))
+
+    @property
+    def owed(self) -> bool:
+        """True while this machine owes records."""
+        return any(self.due.values())
+
+
+def build_index(layout: Layout, campaign: str) -> Index:
+    """Examine a campaign; a campaign that cannot be read is an index with a problem."""
+    try:
+        plan = read_plan(layout.plan_path(campaign))
+        parts = [_suite_part(layout, plan, planned.suite) for planned in plan.suites]
+    except (CommwallError, OSError) as error:
+        return Index(campaign=campaign, title=campaign, mine=False, problems=(str(error),))
+    return Index(
+        campaign=campaign,
+        title=plan.title,
+        mine=any(part.mine for part in parts),
+        findings=tuple(finding for part in parts for finding in part.findings),
+        due={suite: due for part in parts for suite, due in part.due.items()},
+        accidents=tuple(accident for part in parts for accident in part.accidents),
+        problems=tuple(problem for part in parts for problem in part.problems),
+    )
+
+
+def read_index(path: Path) -> Index:
+    """Read an index.
+
+    Raises:
+        ConfigError: if it is malformed.
+    """
+    return parse_json_model(Index, path.read_bytes(), path.name)
+
+
+def _suite_part(layout: Layout, plan: Plan, suite: SuiteName) -> Index:
+    key = _current_key(layout, plan.id, suite)
+    findings = examine(layout, plan, suite, key)
+    attempt_path = layout.attempt_path(plan.id, suite)
+    attempt = read_attempt(attempt_path) if key and attempt_path.exists() else None
+    return Index(
+        campaign=plan.id,
+        title=plan.title,
+        mine=key is not None,
+        findings=findings,
+        due={suite: todo(plan, suite, findings)} if key else {},
+        accidents=attempt.accidents if attempt else (),
+        problems=(attempt.refused,) if attempt and attempt.refused else (),
+    )
+
+
+def _current_key(layout: Layout, campaign: str, suite: SuiteName) -> str | None:
+    """The key the workflow's look at the records used; None where it has not looked."""
+    path = layout.state_path(campaign, suite)
+    return read_state(path).key if path.exists() else None

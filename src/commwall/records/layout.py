@@ -1,0 +1,66 @@
+"""Where everything lies below the root of a checkout.
+
+Layer: records. Builds paths, touches no file but the folder list of `results/`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths of one checkout."""
+
+    root: Path
+
+    def campaign_dir(self, campaign: str) -> Path:
+        """Folder of a campaign."""
+        return self.root / "results" / campaign
+
+    def plan_path(self, campaign: str) -> Path:
+        """The frozen plan."""
+        return self.campaign_dir(campaign) / "plan.json"
+
+    def withdrawn_path(self, campaign: str) -> Path:
+        """Digests of records that were withdrawn, with reasons."""
+        return self.campaign_dir(campaign) / "withdrawn.json"
+
+    def records_dir(self, campaign: str) -> Path:
+        """Folder of all records of a campaign."""
+        return self.campaign_dir(campaign) / "records"
+
+    def record_path(self, campaign: str, platform: str, suite: str, case: str, round_: int) -> Path:
+        """The record of one case on one platform in one round."""
+        return self.records_dir(campaign) / platform / suite / case / f"r{round_:02d}.json"
+
+    def attempt_path(self, campaign: str, suite: str) -> Path:
+        """What the last run of the measuring verb did."""
+        return self.campaign_dir(campaign) / "attempts" / f"{suite}.json"
+
+    def index_path(self, campaign: str) -> Path:
+        """List of the campaign's records and what is missing."""
+        return self.campaign_dir(campaign) / "index.json"
+
+    def tables_dir(self, campaign: str) -> Path:
+        """Tidy tables."""
+        return self.campaign_dir(campaign) / "tables"
+
+    def notebooks_dir(self, campaign: str) -> Path:
+        """Executed notebooks and their pages."""
+        return self.campaign_dir(campaign) / "notebooks"
+
+    def site_dir(self) -> Path:
+        """The pages to publish."""
+        return self.root / "results" / "site"
+
+    def state_path(self, campaign: str, suite: str) -> Path:
+        """What the workflow knows of a suite's records."""
+        return self.root / ".cw" / campaign / f"{suite}.state"
+
+    def logs_dir(self, campaign: str, suite: str) -> Path:
+        """Logs of the launches."""
+        return self.root / "logs" / "measure_suite" / campaign / suite
+
+    def campaigns(self) -> tuple[str, ...]:
+        """Names of the campaigns that have a plan, sorted."""
+        return tuple(sorted(path.parent.name for path in self.root.glob("results/*/plan.json")))

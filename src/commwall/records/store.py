@@ -1,0 +1,185 @@
+"""Write and read records and plans.
+
+Layer: records. Writes `results/<campaign>/records/**/rNN.json` and reads it, `plan.json` and
+`withdrawn.json`. A file appears whole or not at all: it is written beside, synchronised and
+renamed.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from commwall.records.layout import Layout
+from commwall.schema.base import Model
+from commwall.schema.errors import ConfigError, PlanError, RecordError
+from commwall.schema.parsing import parse_json_model
+from commwall.schema.plan import PLAN_VERSION, Plan
+from commwall.schema.record import RECORD_VERSION, Record
+
+PART = ".part"
+
+
+class Withdrawal(Model):
+    """One record that its owner no longer stands by."""
+
+    digest: str
+    """Digest of the record, as it stands in the record."""
+    reason: str
+    """Why, for the reader of the report."""
+
+
+class Withdrawals(Model):
+    """Content of `withdrawn.json`."""
+
+    withdrawn: tuple[Withdrawal, ...] = ()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Put a text into a file so that a reader sees the old content or the new, never a part.
+
+    Raises:
+        OSError: if the file system refuses (no space, say); the old content is untouched.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + PART)
+    with part.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    part.rename(path)
+
+
+def write_if_different(path: Path, text: str) -> bool:
+    """Write only if the file's content would change, so that its time stays otherwise.
+
+    Returns:
+        True if the file was written.
+    """
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    write_atomically(path, text)
+    return True
+
+
+def model_text(model: BaseModel) -> str:
+    """A model as JSON for people and version control: indented, fields in declared order.
+
+    A list of numbers stays on one line, so that raw samples do not fill the page.
+    """
+    return _indented(model.model_dump(mode="json"), "") + "\n"
+
+
+def write_record(layout: Layout, record: Record) -> Path:
+    """Seal a record with its digest and write it to its place.
+
+    Returns:
+        The path written.
+    """
+    where = record.id
+    path = layout.record_path(where.campaign, where.platform, where.suite, where.case, where.round)
+    write_atomically(path, model_text(record.sealed()))
+    return path
+
+
+def read_record(path: Path) -> Record:
+    """Read one record and verify it.
+
+    Raises:
+        RecordError: if it is truncated, edited, of another version or in the wrong place.
+    """
+    try:
+        record = parse_json_model(Record, path.read_bytes(), path.name)
+    except ConfigError as error:
+        raise _record_error(path, _version_or(path, error, RECORD_VERSION)) from error
+    if record.content_digest() != record.digest:
+        raise _record_error(path, "its content does not match its digest: it was edited")
+    if Layout(Path()).record_path(**_place(record)).parts[-5:] != path.parts[-5:]:
+        raise _record_error(path, "its id names another place")
+    return record
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a campaign's plan.
+
+    Raises:
+        PlanError: if it is malformed, of another version or in another campaign's folder.
+    """
+    try:
+        plan = parse_json_model(Plan, path.read_bytes(), path.name)
+    except ConfigError as error:
+        found = _version_or(path, error, PLAN_VERSION)
+        raise PlanError("cannot read a plan", where=_short(path), found=found) from error
+    if plan.id != path.parent.name:
+        raise PlanError(
+            "a plan lies in the wrong folder",
+            where=_short(path),
+            found=plan.id,
+            expected=path.parent.name,
+        )
+    return plan
+
+
+def read_withdrawals(layout: Layout, campaign: str) -> dict[str, str]:
+    """Digests of withdrawn records with their reasons.
+
+    Raises:
+        ConfigError: if the file is malformed.
+    """
+    path = layout.withdrawn_path(campaign)
+    if not path.exists():
+        return {}
+    content = parse_json_model(Withdrawals, path.read_bytes(), _short(path))
+    return {item.digest: item.reason for item in content.withdrawn}
+
+
+def clear_parts(folder: Path) -> None:
+    """Remove what an interrupted write left beside its target."""
+    for part in folder.rglob(f"*{PART}"):
+        part.unlink(missing_ok=True)
+
+
+def _indented(value: Any, indent: str) -> str:
+    deeper = indent + "  "
+    if isinstance(value, dict) and value:
+        rows = [
+            f"{deeper}{json.dumps(key)}: {_indented(item, deeper)}" for key, item in value.items()
+        ]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return "[\n" + ",\n".join(deeper + _indented(i, deeper) for i in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _place(record: Record) -> dict[str, Any]:
+    where = record.id.model_dump(exclude={"round_id", "round"})
+    return {**where, "round_": record.id.round}
+
+
+def _record_error(path: Path, found: str) -> RecordError:
+    return RecordError(
+        "a record cannot be trusted",
+        where=_short(path),
+        found=found,
+        expected=f"a record of version {RECORD_VERSION} as it was written",
+        next_step="restore the file, or run the workflow again on its machine to measure it anew",
+    )
+
+
+def _version_or(path: Path, error: ConfigError, version: int) -> str:
+    """The version problem of a JSON file if it has one, else the error's own finding."""
+    try:
+        found = json.loads(path.read_bytes()).get("schema_version", version)
+    except (ValueError, AttributeError):
+        found = version
+    if found != version:
+        return f"schema_version {found}, this commwall reads {version}"
+    return error.parts["found"] or error.what
+
+
+def _short(path: Path) -> str:
+    """The path from `results/` on, so that messages do not depend on where the checkout lies."""
+    parts = path.parts
+    return str(Path(*parts[parts.index("results") :])) if "results" in parts else path.name

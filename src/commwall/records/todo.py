@@ -1,0 +1,152 @@
+"""What a campaign has, and what its machine still owes.
+
+Layer: records. Reads plan, record and withdrawal files. `todo` is the one judge: the
+Snakefile, the measuring verb, the index and the check all ask it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from commwall.records.layout import Layout
+from commwall.records.store import read_record, read_withdrawals
+from commwall.schema.base import Model
+from commwall.schema.case import SuiteName
+from commwall.schema.errors import RecordError
+from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.record import Record
+
+Standing = Literal["fresh", "valid", "stale", "invalid", "withdrawn", "missing"]
+"""fresh: valid and made by the current code and environment; valid: of another machine's
+campaign, evidence to read; stale: valid but made by other code or for another plan."""
+Judgement = tuple[Standing, str | None]
+Judge = Callable[[Record], Judgement]
+Cell = tuple[str, str, int]
+"""Platform, case, round."""
+READABLE: frozenset[Standing] = frozenset({"fresh", "valid", "stale"})
+
+
+class Finding(Model):
+    """What stands in one cell of a campaign: a case, a platform, a round."""
+
+    platform: str
+    suite: SuiteName
+    case: str
+    round: int
+    path: str
+    """Path of the record below the checkout."""
+    standing: Standing
+    """What the record is worth now."""
+    reason: str | None = None
+    """Why it is not fresh or valid."""
+    round_id: str | None = None
+    """Identity of the round in which it was measured."""
+    digest: str | None = None
+    """Digest of the record."""
+
+
+class Due(Model):
+    """Cases of one round that must be measured, on all their platforms."""
+
+    round: int
+    cases: tuple[str, ...]
+    """Cases to measure on all their platforms."""
+
+
+def examine(layout: Layout, plan: Plan, suite: SuiteName, key: str | None) -> tuple[Finding, ...]:
+    """Look at every cell of a suite.
+
+    Args:
+        layout: the checkout.
+        plan: the campaign's plan.
+        suite: which suite.
+        key: current freshness key, or None for a campaign of another machine.
+
+    Raises:
+        ConfigError: if `withdrawn.json` is malformed.
+    """
+    planned = plan.suite(suite)
+    judge = partial(_judge, plan=plan, key=key, withdrawn=read_withdrawals(layout, plan.id))
+    return tuple(
+        _examine_cell(layout, plan, suite, (platform, case, round_), judge)
+        for round_ in range(1, planned.rounds + 1)
+        for platform, cases in planned.platforms.items()
+        for case in cases
+    )
+
+
+def todo(plan: Plan, suite: SuiteName, findings: tuple[Finding, ...]) -> tuple[Due, ...]:
+    """Rounds and cases that must be measured anew.
+
+    A case is whole in a round only if the records of all its platforms are fresh and were
+    measured back to back, that is share one `round_id`.
+    """
+    planned = plan.suite(suite)
+    due = []
+    for round_ in range(1, planned.rounds + 1):
+        cells = [finding for finding in findings if finding.round == round_]
+        cases = tuple(case for case in planned.cases if not _whole(case, cells))
+        if cases:
+            due.append(Due(round=round_, cases=cases))
+    return tuple(due)
+
+
+def _whole(case: str, cells: list[Finding]) -> bool:
+    own = [cell for cell in cells if cell.case == case]
+    fresh = all(cell.standing == "fresh" for cell in own)
+    return fresh and len({cell.round_id for cell in own}) <= 1
+
+
+def _examine_cell(
+    layout: Layout, plan: Plan, suite: SuiteName, cell: Cell, judge: Judge
+) -> Finding:
+    platform, case, round_ = cell
+    path = layout.record_path(plan.id, platform, suite, case, round_)
+    record, (standing, reason) = _read_and_judge(path, judge)
+    return Finding(
+        platform=platform,
+        suite=suite,
+        case=case,
+        round=round_,
+        path=str(path.relative_to(layout.root)),
+        standing=standing,
+        reason=reason,
+        round_id=record.id.round_id if record else None,
+        digest=record.digest if record else None,
+    )
+
+
+def _read_and_judge(path: Path, judge: Judge) -> tuple[Record | None, Judgement]:
+    if not path.exists():
+        return None, ("missing", "no record")
+    try:
+        record = read_record(path)
+    except RecordError as error:
+        return None, ("invalid", str(error.parts["found"]))
+    return record, judge(record)
+
+
+def _judge(record: Record, plan: Plan, key: str | None, withdrawn: dict[str, str]) -> Judgement:
+    if record.digest in withdrawn:
+        return "withdrawn", withdrawn[record.digest]
+    if record.machine.fingerprint != plan.fingerprint:
+        return "invalid", "measured on another kind of machine than the plan names"
+    if not _as_planned(record, plan):
+        return "stale", "the plan has changed: other case or treatment"
+    if key is None:
+        return "valid", None
+    if record.protocol.freshness_key != key:
+        return "stale", f"made as {record.protocol.freshness_key}, current is {key}"
+    return "fresh", None
+
+
+def _as_planned(record: Record, plan: Plan) -> bool:
+    planned_case = plan.suite(record.id.suite).cases[record.id.case]
+    planned_platform = plan.platform(record.id.platform)
+    return record.case == planned_case and _effect(record.platform) == _effect(planned_platform)
+
+
+def _effect(platform: PlannedPlatform) -> dict[str, object]:
+    """A platform without its words: changing a label changes no number."""
+    return platform.model_dump(exclude={"treatment": {"label"}})

@@ -1,0 +1,107 @@
+"""What a user edits: config/config.yaml and config/campaigns/*.yaml.
+
+Layer: schema. Models only; `commwall.measure.configuration` reads the files.
+"""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
+from commwall.schema.case import LEGS, Leg, SuiteName, Windows
+from commwall.schema.plan import Comparison
+from commwall.schema.treatment import Treatment
+
+
+class EnvironmentConfig(Model):
+    """How one environment is made."""
+
+    adopt: str | None = None
+    """Path of a Python whose packages are used instead of installing the lock; null installs."""
+
+
+class Environments(Model):
+    """The environments the workflow provisions."""
+
+    bench: EnvironmentConfig = EnvironmentConfig()
+    """Runs the measurements (torch)."""
+    report: EnvironmentConfig = EnvironmentConfig()
+    """Renders tables, notebooks and pages."""
+
+
+class Timeouts(Model):
+    """When the supervisor gives a launch up; all are accidents, measured again next run."""
+
+    startup_s: PositiveFloat = 180.0
+    """From start to the first case [s]."""
+    case_s: PositiveFloat = 900.0
+    """For one case with all its legs [s]."""
+    collective_s: PositiveFloat = 120.0
+    """For one collective [s]."""
+
+
+class Config(Model):
+    """The main configuration file."""
+
+    campaigns: tuple[Name, ...] = Field(default=("auto",), min_length=1)
+    """Campaigns to measure here: `auto` or names of files in config/campaigns/."""
+    environments: Environments = Environments()
+    timeouts: Timeouts = Timeouts()
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """Confidence level of all intervals."""
+
+
+class PlatformConfig(Model):
+    """A platform of a campaign file."""
+
+    device: Literal["cpu", "cuda"]
+    world_size: PositiveInt
+    treatment: Treatment
+    cases: tuple[Name, ...] | None = None
+    """Cases to run on this platform; null runs all."""
+
+
+class CaseConfig(Model):
+    """A case of a campaign file; what is left out takes the suite's default."""
+
+    suite: SuiteName
+    model: Literal["bert"]
+    preset: str
+    batch_per_gpu: PositiveInt
+    sequence_length: PositiveInt
+    precision: Literal["float32", "bfloat16"] = "float32"
+    step_mode: Literal["eager"] = "eager"
+    bucket_bytes: PositiveInt = 25 * 2**20
+    legs: tuple[Leg, ...] = LEGS
+    dataset: str = "squad-1.1-train"
+    seed: int = 0
+    windows: Windows | None = None
+    """Overrides the campaign's windows for this case."""
+
+
+class CampaignConfig(Model):
+    """A campaign file."""
+
+    title: str
+    seed: int
+    rounds: dict[SuiteName, PositiveInt]
+    """Rounds of each suite."""
+    windows: Windows
+    platforms: dict[Name, PlatformConfig]
+    comparisons: tuple[Comparison, ...]
+    cases: dict[Name, CaseConfig]
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        for comparison in self.comparisons:
+            for side in (comparison.a, comparison.b):
+                if side not in self.platforms:
+                    raise ValueError(f"comparisons: {side!r} is no platform of this campaign")
+        for name, platform in self.platforms.items():
+            strangers = set(platform.cases or ()) - set(self.cases)
+            if strangers:
+                raise ValueError(f"platforms.{name}.cases: {sorted(strangers)} are no cases here")
+        for name, case in self.cases.items():
+            if case.suite not in self.rounds:
+                raise ValueError(f"cases.{name}: rounds of suite {case.suite!r} are not given")
+        return self

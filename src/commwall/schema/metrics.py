@@ -1,0 +1,169 @@
+"""The metric registry: each metric once, with unit, direction, definition and source.
+
+Layer: schema. Labels, table heads and docs/metrics.md come from here.
+"""
+
+from typing import Literal
+
+from commwall.schema.base import Model
+
+Direction = Literal["higher", "lower", "neither"]
+
+
+class Metric(Model):
+    """One quantity that commwall measures or derives."""
+
+    id: str
+    unit: str
+    """SI base unit in which it is stored; `1` for a pure number."""
+    direction: Direction
+    """Which way is better."""
+    kind: Literal["measured", "derived"]
+    """Measured values stand in records; derived ones are computed from records."""
+    label: str
+    """Words for axes and table heads, without unit."""
+    definition: str
+    source: str
+
+
+_DESIGN = "commwall's measuring method, README.md section 'How a number is made'"
+
+_ALL = (
+    Metric(
+        id="step_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="step time",
+        definition="Duration of one optimisation step of a leg on one rank, from the end of the "
+        "step before to the end of this one, device synchronised.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="loss",
+        unit="1",
+        direction="neither",
+        kind="measured",
+        label="loss",
+        definition="Training loss of the first steps after seeding, on one rank; the same on "
+        "every platform of a round within float32 rounding.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="gradient_norm",
+        unit="1",
+        direction="neither",
+        kind="measured",
+        label="gradient norm",
+        definition="Euclidean norm of all gradients after the exchange, for the steps of `loss`.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="peak_memory_bytes",
+        unit="byte",
+        direction="lower",
+        kind="measured",
+        label="peak memory",
+        definition="Most memory in use on one rank during a case: the device allocator's peak on "
+        "CUDA, the process's peak resident set on CPU.",
+        source="torch.cuda.max_memory_allocated; proc(5), VmHWM after writing 5 to clear_refs",
+    ),
+    Metric(
+        id="link_bound_share",
+        unit="1",
+        direction="higher",
+        kind="measured",
+        label="link-bound share",
+        definition="Share of the collectives of a leg whose end was set by the emulated link and "
+        "not by gloo underneath; below 0.95 the emulation does not bind.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="energy_j",
+        unit="J",
+        direction="lower",
+        kind="measured",
+        label="energy",
+        definition="Energy of the counted domains over the timed window of leg `full`, between "
+        "two updates of the counter.",
+        source="Linux powercap sysfs, energy_uj; NVML total energy consumption",
+    ),
+    Metric(
+        id="throughput_samples_per_s",
+        unit="sample/s",
+        direction="higher",
+        kind="derived",
+        label="throughput",
+        definition="Samples of one step of all ranks divided by the round's median step time of "
+        "leg `full`, where a step takes as long as its slowest rank.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="throughput_tokens_per_s",
+        unit="token/s",
+        direction="higher",
+        kind="derived",
+        label="token throughput",
+        definition="throughput_samples_per_s times the sequence length; padding does not occur in "
+        "the synthetic data.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="epoch_time_s",
+        unit="s",
+        direction="lower",
+        kind="derived",
+        label="epoch time",
+        definition="Samples of the stated data set divided by throughput_samples_per_s.",
+        source="config/facts/datasets.yaml for the size",
+    ),
+    Metric(
+        id="exposed_comm_time_s",
+        unit="s",
+        direction="lower",
+        kind="derived",
+        label="exposed communication",
+        definition="Step time of leg `full` minus step time of leg `nosync`: communication that "
+        "compute does not hide.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="overlap_ratio",
+        unit="1",
+        direction="higher",
+        kind="derived",
+        label="overlap",
+        definition="1 - exposed_comm_time_s / step time of leg `comm`: share of the exchange "
+        "hidden behind compute.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="scaling_efficiency",
+        unit="1",
+        direction="higher",
+        kind="derived",
+        label="scaling efficiency",
+        definition="throughput_samples_per_s / (ranks x throughput of leg `single`).",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="exchange_busbw_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="exchange bus bandwidth",
+        definition="2(n-1)/n x gradient bytes of one step / step time of leg `comm`.",
+        source="NVIDIA nccl-tests, doc/PERFORMANCE.md, section 'AllReduce'",
+    ),
+    Metric(
+        id="energy_efficiency_samples_per_j",
+        unit="sample/J",
+        direction="higher",
+        kind="derived",
+        label="energy efficiency",
+        definition="Samples of the timed window of leg `full` divided by energy_j.",
+        source=_DESIGN,
+    ),
+)
+
+METRICS: dict[str, Metric] = {metric.id: metric for metric in _ALL}

@@ -1,0 +1,121 @@
+"""A campaign's frozen plan: platforms, cases, rounds, order and the machine it belongs to.
+
+Layer: schema. Stored as `results/<campaign>/plan.json`.
+"""
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from commwall.schema.base import Model, Name, PositiveInt
+from commwall.schema.case import Case, SuiteName
+from commwall.schema.treatment import Treatment
+
+PLAN_VERSION: Literal[1] = 1
+
+
+class PlannedPlatform(Model):
+    """A machine plus one treatment of its link."""
+
+    name: Name
+    """Name of the platform."""
+    device: Literal["cpu", "cuda"]
+    """Where the processes compute."""
+    world_size: PositiveInt
+    """Processes of a launch, one a device."""
+    treatment: Treatment
+    """How the link is chosen."""
+
+
+class Comparison(Model):
+    """A question the campaign asks: how much faster is `a` than `b`."""
+
+    a: Name
+    """Platform whose speed-up is asked for."""
+    b: Name
+    """Platform it is compared with."""
+    control: bool = False
+    """True if both carry the same treatment (A/A): the ratio shows the noise floor."""
+
+
+class PlannedSuite(Model):
+    """Cases of one suite and the order in which each round visits the platforms."""
+
+    suite: SuiteName
+    cases: dict[Name, Case]
+    """Name -> case with every parameter resolved."""
+    platforms: dict[Name, tuple[Name, ...]]
+    """Platform -> names of the cases it runs."""
+    orders: tuple[tuple[Name, ...], ...]
+    """Order of the platforms in round 1, 2, …"""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+        return len(self.orders)
+
+    def platforms_of(self, case: str) -> tuple[str, ...]:
+        """Platforms that run a case, in plan order."""
+        return tuple(name for name, cases in self.platforms.items() if case in cases)
+
+
+class Plan(Model):
+    """What a campaign measures, fixed before its first record."""
+
+    schema_version: Literal[1] = PLAN_VERSION
+    id: Name
+    """Name of the campaign; equals its folder."""
+    title: str
+    """What the campaign asks, for the head of the report."""
+    fingerprint: str
+    """Identity of the kind of machine that may write records of this campaign."""
+    machine: str
+    """That machine in words."""
+    seed: int
+    """Seed of the order of the platforms."""
+    platforms: tuple[PlannedPlatform, ...]
+    comparisons: tuple[Comparison, ...]
+    suites: tuple[PlannedSuite, ...]
+
+    def platform(self, name: str) -> PlannedPlatform:
+        """The platform of that name.
+
+        Raises:
+            KeyError: if the plan has no such platform.
+        """
+        return {planned.name: planned for planned in self.platforms}[name]
+
+    def suite(self, name: SuiteName) -> PlannedSuite:
+        """The suite of that name.
+
+        Raises:
+            KeyError: if the plan has no such suite.
+        """
+        return {planned.suite: planned for planned in self.suites}[name]
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        known = [p.name for p in self.platforms]
+        if len(set(known)) != len(known):
+            raise ValueError("platform names must differ")
+        for comparison in self.comparisons:
+            for side in (comparison.a, comparison.b):
+                if side not in known:
+                    raise ValueError(
+                        f"comparison names platform {side!r}; known: {', '.join(known)}"
+                    )
+        for suite in self.suites:
+            _check_suite(suite, known)
+        return self
+
+
+def _check_suite(suite: PlannedSuite, known: list[str]) -> None:
+    """Raise ValueError where a suite names platforms or cases that the plan lacks."""
+    for name, cases in suite.platforms.items():
+        if name not in known or not set(cases) <= set(suite.cases):
+            raise ValueError(
+                f"suite {suite.suite}: {name!r} or one of its cases is not in the plan"
+            )
+    for order in suite.orders:
+        if sorted(order) != sorted(suite.platforms):
+            raise ValueError(f"suite {suite.suite}: a round must visit each platform once")

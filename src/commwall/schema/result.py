@@ -1,0 +1,138 @@
+"""What travels between the supervisor and the worker processes.
+
+Layer: schema. The supervisor writes a LaunchRequest; rank 0 writes a CaseResult per case,
+and a rank that fails writes one of its own.
+"""
+
+from typing import Literal
+
+from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
+from commwall.schema.case import Case, Leg, SuiteName
+from commwall.schema.plan import PlannedPlatform
+
+Cause = Literal["out_of_memory", "unsupported", "check_failed", "error"]
+"""Outcomes that would come again: they are the record."""
+
+MarkName = Literal[
+    "host_bound", "throttled", "contended", "emulation_not_binding", "warmup_not_settled"
+]
+EXCLUDING_MARKS: frozenset[str] = frozenset(
+    {"host_bound", "throttled", "contended", "emulation_not_binding"}
+)
+"""Marks that keep a record's numbers out of verdicts."""
+
+
+class Series(Model):
+    """Raw values of one metric in measured order."""
+
+    metric: str
+    """Identifier in the metric registry."""
+    unit: str
+    """Unit of the values; equals the registry's."""
+    leg: Leg | None = None
+    """Leg in which they were measured."""
+    rank: int | None = None
+    """Process that measured them; None if they hold for the whole launch."""
+    phase: Literal["warmup", "measured"] = "measured"
+    """Warm-up values are kept, and kept apart."""
+    values: tuple[float, ...]
+    """Values in measured order."""
+
+
+class Window(Model):
+    """When a leg was timed, on the machine's monotonic clock (CLOCK_MONOTONIC)."""
+
+    leg: Leg
+    start_ns: int
+    end_ns: int
+
+
+class Check(Model):
+    """A correctness check made while measuring."""
+
+    name: str
+    """What was checked."""
+    passed: bool
+    """False keeps the record out of verdicts."""
+    found: str
+    """What was there."""
+    expected: str
+    """What should have been there."""
+
+
+class Mark(Model):
+    """A disturbance or doubt that a reader must know."""
+
+    name: MarkName
+    """Kind of disturbance."""
+    leg: Leg | None = None
+    """Leg concerned; null if all."""
+    detail: str
+    """What was seen, with numbers."""
+
+
+class Gap(Model):
+    """Something that could not be read, and why."""
+
+    what: str
+    """Metric identifier or field that is absent."""
+    reason: str
+    """Why it is absent."""
+
+
+class RuntimeFacts(Model):
+    """What only the workers can say of their own software and set-up."""
+
+    torch: str
+    """Version of PyTorch."""
+    cuda: str | None = None
+    """CUDA version PyTorch was built for."""
+    nccl: str | None = None
+    """Version of NCCL."""
+    device_names: tuple[str, ...]
+    """Device of each rank, in rank order."""
+    threads_per_rank: PositiveInt
+    """CPU threads of each process."""
+    parameters: PositiveInt
+    """Trainable parameters of the model."""
+    bucket_bytes: tuple[int, ...]
+    """Bytes of each gradient bucket in the order of exchange [byte]."""
+
+
+class NamedCase(Model):
+    """A case with the name it has in its plan."""
+
+    name: Name
+    case: Case
+
+
+class LaunchRequest(Model):
+    """Everything one launch of the workers needs to know."""
+
+    campaign: Name
+    platform: PlannedPlatform
+    suite: SuiteName
+    round: PositiveInt
+    round_id: str
+    cases: tuple[NamedCase, ...]
+    output_dir: str
+    """Folder for results, one file a case: `<case>.json`, `<case>.rank<N>.failed.json`."""
+    threads_per_rank: PositiveInt
+    collective_timeout_s: PositiveFloat
+    """A collective that takes longer ends the launch [s]."""
+
+
+class CaseResult(Model):
+    """What one launch found for one case."""
+
+    case: Name
+    status: Literal["ok", "failed", "skipped"]
+    cause: Cause | None = None
+    detail: str | None = None
+    """Reason when failed or skipped, with rank and message."""
+    series: tuple[Series, ...] = ()
+    windows: tuple[Window, ...] = ()
+    checks: tuple[Check, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    runtime: RuntimeFacts | None = None

@@ -1,0 +1,51 @@
+"""How a platform's link is chosen: the treatment and the label it must carry.
+
+Layer: schema. Reads and writes no file.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from commwall.schema.base import Model, NonNegativeFloat, PositiveFloat
+
+
+class Label(Model):
+    """What a treatment stands for, printed wherever its numbers are."""
+
+    title: str
+    """Short name for titles, figures and verdicts."""
+    stands_for: str
+    """What the reader may take it for, one sentence."""
+    does_not_cover: str
+    """What the reader must not take it for, one sentence."""
+
+
+class NativeLink(Model):
+    """The link as the machine offers it; nothing is set."""
+
+    kind: Literal["native"] = "native"
+    label: Label
+
+
+class EmulatedLink(Model):
+    """A serial link emulated in the process group on top of gloo."""
+
+    kind: Literal["emulated"] = "emulated"
+    label: Label
+    bandwidth_bytes_per_s: PositiveFloat
+    """Rate of the link per direction [byte/s]."""
+    latency_s: NonNegativeFloat
+    """Time added to every collective [s]."""
+
+
+class NcclVariables(Model):
+    """A path chosen by NCCL environment variables."""
+
+    kind: Literal["nccl"] = "nccl"
+    label: Label
+    variables: dict[str, str]
+    """NCCL_* variables set for the workers."""
+
+
+Treatment = Annotated[NativeLink | EmulatedLink | NcclVariables, Field(discriminator="kind")]

@@ -1,0 +1,58 @@
+"""From stored SI values to words for readers; the only place where units are scaled.
+
+Layer: schema. Reads and writes no file.
+"""
+
+import math
+
+GIB = 2**30
+GB = 10**9
+
+_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_RATE = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+_SIZE = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """The value with that many significant digits, thousands separated, never in powers of ten."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def time_text(seconds: float) -> str:
+    """A duration [s] in the unit a reader expects; from two minutes on in minutes, then hours."""
+    if abs(seconds) >= 7200:
+        return f"{significant(seconds / 3600)} h"
+    if abs(seconds) >= 120:
+        return f"{significant(seconds / 60)} min"
+    return _scaled(seconds, _TIME)
+
+
+def rate_text(bytes_per_s: float) -> str:
+    """A data rate [byte/s] in decimal units (1 GB = 10^9 byte)."""
+    return _scaled(bytes_per_s, _RATE)
+
+
+def size_text(size_bytes: float) -> str:
+    """A size [byte] in binary units (1 GiB = 2^30 byte)."""
+    return _scaled(size_bytes, _SIZE)
+
+
+def percent_text(ratio: float, digits: int = 2) -> str:
+    """A relative change as a percentage: 1.25 becomes '25 %'."""
+    return f"{significant((ratio - 1) * 100, digits)} %"
+
+
+def quantity_text(value: float, unit: str) -> str:
+    """A stored value in words: times, rates and sizes scaled, all else as it is."""
+    scaled = {"s": time_text, "byte/s": rate_text, "byte": size_text}
+    if unit in scaled:
+        return scaled[unit](value)
+    return significant(value) if unit == "1" else f"{significant(value)} {unit}"
+
+
+def _scaled(value: float, scale: tuple[tuple[float, str], ...]) -> str:
+    factor, unit = next((step for step in scale if abs(value) >= step[0]), scale[-1])
+    return f"{significant(value / factor)} {unit}"
