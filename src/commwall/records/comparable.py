@@ -6,6 +6,8 @@ Layer: records. Reads no file. See docs/decisions for why each field stands wher
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from commwall.schema.base import Model
 from commwall.schema.errors import IncomparableRecords
 from commwall.schema.record import Record
@@ -136,7 +138,7 @@ def _difference(a: Record, b: Record, field: str) -> Difference | None:
     left, right = _value(a, field), _value(b, field)
     if left == right:
         return None
-    if hasattr(left, "model_fields") and type(left) is type(right):
+    if isinstance(left, BaseModel) and type(left) is type(right):
         name = next(n for n in type(left).model_fields if getattr(left, n) != getattr(right, n))
         field, left, right = f"{field}.{name}", getattr(left, name), getattr(right, name)
     return Difference(field=field, left=str(left), right=str(right))

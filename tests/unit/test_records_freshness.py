@@ -1,0 +1,99 @@
+"""The digest follows the code's meaning, along imports, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from commwall.records import freshness
+
+STEP = "def step():\n    from commwall.schema import units\n    return units.GIB\n"
+SOURCES = {
+    "__init__.py": "",
+    "schema/__init__.py": "",
+    "schema/units.py": "GIB = 2**30\n",
+    "workers/__init__.py": "",
+    "workers/start.py": "",
+    "workers/__main__.py": "from commwall.workers import training\n",
+    "workers/training.py": STEP,
+    "report/__init__.py": "",
+    "report/page.py": "from commwall.schema.units import GIB\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in SOURCES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(freshness, "PACKAGE_DIR", tmp_path)
+    return tmp_path
+
+
+def suite_digest() -> str:
+    freshness._parsed.cache_clear()
+    return freshness.code_digest(*freshness.suite_modules("training"))
+
+
+def test_the_closure_follows_imports_inside_functions(package: Path) -> None:
+    names = {path.name for path in freshness.closure("commwall.workers.training")}
+    assert names == {"__init__.py", "training.py", "units.py"}
+
+
+def test_a_package_stands_for_its_modules(package: Path) -> None:
+    names = [path.name for path in freshness.closure("commwall.report")]
+    assert "page.py" in names and "training.py" not in names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a comment\n" + STEP,
+        '"""A docstring."""\n' + STEP,
+        "def step():\n    'doc'\n    from commwall.schema import units\n\n    return (units.GIB)\n",
+    ],
+)
+def test_comments_docstrings_and_layout_do_not_count(package: Path, text: str) -> None:
+    before = suite_digest()
+    (package / "workers/training.py").write_text(text)
+    assert suite_digest() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("workers/training.py", STEP.replace("units.GIB", "-units.GIB")),
+        ("schema/units.py", "GIB = 10**9\n"),
+        ("workers/training.py", "def step(:\n"),
+    ],
+)
+def test_a_change_of_meaning_counts_also_in_what_is_imported(
+    package: Path, name: str, text: str
+) -> None:
+    before = suite_digest()
+    (package / name).write_text(text)
+    assert suite_digest() != before
+
+
+def test_code_outside_the_closure_does_not_count(package: Path) -> None:
+    before = suite_digest()
+    (package / "report/page.py").write_text("GIB = 1\n")
+    assert suite_digest() == before
+
+
+def test_unacknowledged_code_is_its_own_protocol(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = suite_digest()
+    protocols = package / "protocols.json"
+    protocols.write_text("{}")
+    monkeypatch.setattr(freshness, "PROTOCOLS_PATH", protocols)
+    assert freshness.protocol("training") == f"digest-{digest[:12]}"
+    protocols.write_text(f'{{"training": {{"{digest}": "7"}}}}')
+    assert freshness.protocol("training") == "7"
+    assert freshness.freshness_key("training", "abc") == "training-7-abc"
+
+
+def test_an_unknown_entry_is_refused(package: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="commwall.workers.memory"):
+        freshness.code_digest("commwall.workers.memory")

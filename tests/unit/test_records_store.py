@@ -1,0 +1,113 @@
+"""A record appears whole, says what it is, and cannot be changed unnoticed."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from commwall.records.layout import Layout
+from commwall.records.store import (
+    clear_parts,
+    model_text,
+    read_plan,
+    read_record,
+    write_atomically,
+    write_if_different,
+    write_record,
+)
+from commwall.schema.errors import PlanError, RecordError
+from tests import samples
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    record = samples.record(
+        samples.plan(),
+        "fast",
+        1,
+        measured=(samples.series("step_time_s", "s", (0.1, 0.2), "full"),),
+    )
+    return write_record(Layout(tmp_path), record)
+
+
+def test_a_record_comes_back_as_it_was_written(stored: Path) -> None:
+    record = read_record(stored)
+    assert record.series[0].values == (0.1, 0.2)
+    assert record.digest == record.content_digest()
+
+
+def test_schema_version_stands_first_and_samples_stay_on_one_line(stored: Path) -> None:
+    lines = stored.read_text().splitlines()
+    assert lines[1].strip() == '"schema_version": 1,'
+    assert any("[0.1, 0.2]" in line for line in lines)
+
+
+def test_an_edited_value_is_found(stored: Path) -> None:
+    stored.write_text(stored.read_text().replace("0.1", "0.05"))
+    with pytest.raises(RecordError, match="it was edited"):
+        read_record(stored)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 200, -2])
+def test_a_truncated_record_is_found(stored: Path, keep: int) -> None:
+    stored.write_bytes(stored.read_bytes()[:keep])
+    with pytest.raises(RecordError):
+        read_record(stored)
+
+
+def test_another_version_is_named(stored: Path) -> None:
+    content = json.loads(stored.read_text())
+    content["schema_version"] = 2
+    stored.write_text(json.dumps(content))
+    with pytest.raises(RecordError, match="schema_version 2, this commwall reads 1"):
+        read_record(stored)
+
+
+def test_an_unknown_key_is_refused(stored: Path) -> None:
+    content = json.loads(stored.read_text())
+    content["mean"] = 0.15
+    stored.write_text(json.dumps(content))
+    with pytest.raises(RecordError, match="mean: unknown key"):
+        read_record(stored)
+
+
+def test_a_record_in_another_round_s_place_is_found(stored: Path) -> None:
+    moved = stored.rename(stored.with_name("r02.json"))
+    with pytest.raises(RecordError, match="another place"):
+        read_record(moved)
+
+
+def test_a_plan_must_lie_in_its_own_folder(tmp_path: Path) -> None:
+    layout = samples.write_campaign(tmp_path, samples.plan(), ())
+    assert read_plan(layout.plan_path("golden")).id == "golden"
+    other = layout.plan_path("silver")
+    write_atomically(other, model_text(samples.plan()))
+    with pytest.raises(PlanError, match="wrong folder"):
+        read_plan(other)
+
+
+def test_a_failed_write_leaves_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state"
+    write_atomically(path, "old")
+
+    def no_space(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    clear_parts(tmp_path)
+    assert [item.name for item in tmp_path.iterdir()] == ["state"]
+
+
+def test_the_same_text_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    assert write_if_different(path, "a")
+    before = path.stat().st_mtime_ns
+    assert not write_if_different(path, "a")
+    assert path.stat().st_mtime_ns == before
+    assert write_if_different(path, "b")
