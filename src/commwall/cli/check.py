@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print gaps and accidents; exit code 1 while records are owed here."""
     layout = Layout(Path.cwd())
-    indexes = [read_index(layout.index_path(campaign)) for campaign in arguments.campaigns]
+    indexes = [read_index(layout, campaign) for campaign in arguments.campaigns]
     for index in indexes:
         _print_index(index)
     return int(any(index.owed for index in indexes))

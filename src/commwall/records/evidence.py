@@ -28,11 +28,11 @@ def load_evidence(layout: Layout, campaign: str) -> Evidence:
     """Load what the index of a campaign lists as readable.
 
     Raises:
+        PlanError: if there is no such campaign or no index of it.
         ConfigError: if the index is malformed.
         RecordError: if a record changed since the index was made.
-        FileNotFoundError: if there is no index.
     """
-    index = read_index(layout.index_path(campaign))
+    index = read_index(layout, campaign)
     try:
         plan = read_plan(layout.plan_path(campaign))
     except PlanError:

@@ -4,16 +4,14 @@ Layer: records. Reads plan, states, attempts and records; writes `results/<campa
 Everything that renders starts from an index and never looks for record files itself.
 """
 
-from pathlib import Path
-
 from commwall.records.layout import Layout
 from commwall.records.state import Accident, read_attempt, read_state
 from commwall.records.store import read_plan
 from commwall.records.todo import Due, Finding, examine, todo
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
-from commwall.schema.errors import CommwallError
-from commwall.schema.parsing import parse_json_model
+from commwall.schema.errors import CommwallError, PlanError
+from commwall.schema.parsing import nearest, parse_json_model
 from commwall.schema.plan import Plan
 
 
@@ -43,7 +41,13 @@ class Index(Model):
 
 
 def build_index(layout: Layout, campaign: str) -> Index:
-    """Examine a campaign; a campaign that cannot be read is an index with a problem."""
+    """Examine a campaign; one that cannot be read is an index with a problem.
+
+    Raises:
+        PlanError: if there is no campaign of that name.
+    """
+    if not layout.plan_path(campaign).exists():
+        raise _no_campaign(layout, campaign)
     try:
         plan = read_plan(layout.plan_path(campaign))
         parts = [_suite_part(layout, plan, planned.suite) for planned in plan.suites]
@@ -60,13 +64,35 @@ def build_index(layout: Layout, campaign: str) -> Index:
     )
 
 
-def read_index(path: Path) -> Index:
-    """Read an index.
+def read_index(layout: Layout, campaign: str) -> Index:
+    """Read the index of a campaign.
 
     Raises:
-        ConfigError: if it is malformed.
+        PlanError: if there is no campaign of that name, or it has no index yet.
+        ConfigError: if the index is malformed.
     """
-    return parse_json_model(Index, path.read_bytes(), path.name)
+    path = layout.index_path(campaign)
+    if not path.exists():
+        raise _no_campaign(layout, campaign)
+    return parse_json_model(Index, path.read_bytes(), f"results/{campaign}/{path.name}")
+
+
+def _no_campaign(layout: Layout, campaign: str) -> PlanError:
+    known = layout.campaigns()
+    if campaign in known:
+        return PlanError(
+            "the campaign has no index yet",
+            where=f"results/{campaign}",
+            next_step=f"run `snakemake --cores all`, or `commwall index {campaign}`",
+        )
+    near = nearest(campaign, known)
+    return PlanError(
+        "there is no such campaign",
+        where=f"results/{campaign}",
+        found=campaign,
+        expected=f"{near} (nearest)" if near else ", ".join(known) or "none has been planned yet",
+        next_step="name one of results/*/, or run `snakemake --cores all` to plan and measure",
+    )
 
 
 def _suite_part(layout: Layout, plan: Plan, suite: SuiteName) -> Index:

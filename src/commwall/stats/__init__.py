@@ -1,1 +1,4 @@
-"""To be written."""
+"""Intervals and paired ratios.
+
+Layer: stats; uses schema. Pure numbers in, numbers out: no file, no record, no word for readers.
+"""
