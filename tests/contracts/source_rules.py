@@ -4,6 +4,7 @@ A violation is one line of text, `line N: what is wrong`. Rules know nothing of 
 """
 
 import ast
+import statistics
 from collections.abc import Iterator
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -20,6 +21,24 @@ def length(function: FunctionNode) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
+def size_problems(lengths: list[int]) -> list[str]:
+    """What is wrong with the lengths of all functions: median, ninth decile, longest."""
+    ordered = sorted(lengths)
+    middle, ninth, longest = (
+        statistics.median_low(ordered),
+        ordered[9 * len(ordered) // 10],
+        ordered[-1],
+    )
+    found = {"median": (middle, 12), "90 %": (ninth, 39), "longest": (longest, 60)}
+    return [f"{name} {n} lines, at most {most}" for name, (n, most) in found.items() if n > most]
+
+
+def long_file(text: str) -> list[str]:
+    """A file of 400 lines or more."""
+    lines = len(text.splitlines())
+    return [f"{lines} lines, at most 399"] if lines > 399 else []
+
+
 def dotted(node: ast.AST) -> str:
     """`a.b.c` for a name or a chain of attributes, else an empty text."""
     if isinstance(node, ast.Name):
@@ -30,25 +49,37 @@ def dotted(node: ast.AST) -> str:
 
 
 def prints(tree: ast.AST) -> list[str]:
-    """Writing to the terminal: `print` and `sys.stdout`/`sys.stderr` `.write`."""
-    writers = {"print", "sys.stdout.write", "sys.stderr.write", "sys.stdout.writelines"}
+    """Writing to the terminal: `print`, and `write` of the standard streams."""
+    return _calls(tree, {"print", "sys.stdout.write", "sys.stderr.write"})
+
+
+def worker_prints(tree: ast.AST) -> list[str]:
+    """As `prints`, but a worker may write to stderr: its stderr is its log."""
+    return _calls(tree, {"print", "sys.stdout.write"})
+
+
+def _calls(tree: ast.AST, forbidden: set[str]) -> list[str]:
     return [
-        f"line {node.lineno}: {dotted(node.func)} outside cli"
+        f"line {node.lineno}: {dotted(node.func)}"
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and dotted(node.func) in writers
+        if isinstance(node, ast.Call) and dotted(node.func) in forbidden
     ]
 
 
 def blind_excepts(tree: ast.AST) -> list[str]:
     """`except:`, and `except Exception` (or suppress) that does not raise again."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ExceptHandler) and _is_blind(node):
-            found.append(f"line {node.lineno}: except that swallows everything")
-        if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] == "suppress":
-            if BLIND & set(map(dotted, node.args)):
-                found.append(f"line {node.lineno}: suppress that swallows everything")
-    return found
+    found = [
+        f"line {node.lineno}: except that swallows everything"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and _is_blind(node)
+    ]
+    return found + [
+        f"line {node.lineno}: suppress that swallows everything"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and dotted(node.func).split(".")[-1] == "suppress"
+        and BLIND & set(map(dotted, node.args))
+    ]
 
 
 def _is_blind(handler: ast.ExceptHandler) -> bool:
@@ -120,3 +151,17 @@ def _path_edit(node: ast.AST) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return "PYTHONPATH" if node.value == "PYTHONPATH" else ""
     return ""
+
+
+def relative_imports(tree: ast.AST) -> list[str]:
+    """`from . import x`: the digest of a suite's import closure does not follow it."""
+    return [
+        f"line {node.lineno}: relative import"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+
+
+def imports_by_name(tree: ast.AST) -> list[str]:
+    """`importlib.import_module`: neither layers nor digests of code see what it imports."""
+    return _calls(tree, {"importlib.import_module", "import_module", "__import__"})

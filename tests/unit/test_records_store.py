@@ -16,6 +16,7 @@ from commwall.records.store import (
     write_if_different,
     write_record,
 )
+from commwall.schema.base import digest
 from commwall.schema.errors import PlanError, RecordError
 from tests import samples
 
@@ -111,3 +112,11 @@ def test_the_same_text_is_not_written_again(tmp_path: Path) -> None:
     assert not write_if_different(path, "a")
     assert path.stat().st_mtime_ns == before
     assert write_if_different(path, "b")
+
+
+def test_a_record_written_before_a_field_existed_stays_valid(stored: Path) -> None:
+    content = json.loads(stored.read_text())
+    del content["gaps"], content["digest"]
+    content["digest"] = digest(content)
+    stored.write_text(json.dumps(content))
+    assert read_record(stored).gaps == ()

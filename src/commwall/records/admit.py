@@ -30,7 +30,7 @@ def _checks(record: Record) -> tuple[str, ...]:
 
 def _marks(record: Record) -> tuple[str, ...]:
     return tuple(
-        f"marked {mark.name.replace('_', ' ')}: {mark.detail}"
+        f"marked {mark.name.replace('_', ' ')}, leg {mark.leg or 'any'}: {mark.detail}"
         for mark in record.marks
         if mark.name in EXCLUDING_MARKS
     )

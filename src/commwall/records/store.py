@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from commwall.records.layout import Layout
-from commwall.schema.base import Model
+from commwall.schema.base import Model, digest
 from commwall.schema.errors import ConfigError, PlanError, RecordError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import PLAN_VERSION, Plan
@@ -87,14 +87,19 @@ def write_record(layout: Layout, record: Record) -> Path:
 def read_record(path: Path) -> Record:
     """Read one record and verify it.
 
+    The digest is that of the stored text, so that a field added to the format later does not
+    invalidate what was written before.
+
     Raises:
         RecordError: if it is truncated, edited, of another version or in the wrong place.
     """
+    text = path.read_bytes()
     try:
-        record = parse_json_model(Record, path.read_bytes(), path.name)
+        record = parse_json_model(Record, text, path.name)
     except ConfigError as error:
         raise _record_error(path, _version_or(path, error, RECORD_VERSION)) from error
-    if record.content_digest() != record.digest:
+    content = {key: value for key, value in json.loads(text).items() if key != "digest"}
+    if digest(content) != record.digest:
         raise _record_error(path, "its content does not match its digest: it was edited")
     if Layout(Path()).record_path(**_place(record)).parts[-5:] != path.parts[-5:]:
         raise _record_error(path, "its id names another place")

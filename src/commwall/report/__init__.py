@@ -1,1 +1,5 @@
-"""To be written."""
+"""Figures, sentences, pages: what readers see.
+
+Layer: report; uses analysis, records and schema. Reads evidence, writes executed notebooks and
+pages. Never imports what measures.
+"""

@@ -17,7 +17,8 @@ def significant(value: float, digits: int = 3) -> str:
     """The value with that many significant digits, thousands separated, never in powers of ten."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    exponent = int(f"{value:.{digits - 1}e}".rpartition("e")[2])  # after rounding: 9.996 is 10.0
+    decimals = max(0, digits - 1 - exponent)
     return f"{value:,.{decimals}f}"
 
 

@@ -9,6 +9,7 @@ nominal 95 % with 15 values, normal and exponential: percentile bootstrap 92 and
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist, fmean, stdev
 from typing import Literal
 
@@ -55,6 +56,7 @@ def mean_interval(
     return _bootstrap(values, confidence, seed)
 
 
+@cache
 def t_quantile(confidence: float, degrees: int) -> float:
     """Half-width of Student's interval in standard errors: P(|T| <= t) = confidence.
 

@@ -1,0 +1,76 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Summary
+# Which link trains faster on this machine, by how much, and how sure that is.
+
+# %% tags=["parameters"]
+root = None
+campaign = None
+confidence = None
+
+# %%
+from commwall.report import figures, narrative
+from commwall.report.page import open_page
+from commwall.report.style import picture
+
+page = open_page(root, campaign, confidence)
+narrative.headline(page)
+
+# %% [markdown]
+# ## Verdict
+
+# %%
+narrative.verdicts(page)
+
+# %%
+picture(
+    figures.ratios_figure(page.tables),
+    "Throughput ratio: line = confidence interval, large mark = geometric mean, small dots = "
+    "rounds. Right of 1 the first of the two is faster.",
+)
+
+# %% [markdown]
+# ## Evidence
+
+# %%
+picture(
+    figures.quantity_figure(page.tables, page.looks, figures.PRIMARY),
+    "Throughput: bar = mean over rounds, line = its confidence interval, marks = rounds.",
+)
+
+# %%
+narrative.quantity_tables(page)
+
+# %% [markdown]
+# ## What was compared
+
+# %%
+narrative.platforms(page)
+
+# %%
+narrative.cases(page)
+
+# %% [markdown]
+# ## What this does not show
+
+# %%
+narrative.not_covered(page)
+
+# %% [markdown]
+# ### Missing, refused, doubtful
+
+# %%
+narrative.gaps(page)
+
+# %% [markdown]
+# ## Provenance
+
+# %%
+narrative.provenance(page)

@@ -1,0 +1,104 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Throughput and where the step's time goes
+# Why one link trains faster than the other.
+
+# %% tags=["parameters"]
+root = None
+campaign = None
+confidence = None
+
+# %%
+from commwall.analysis.names import Quantity
+from commwall.report import figures, narrative
+from commwall.report.page import open_page
+from commwall.report.style import picture
+
+page = open_page(root, campaign, confidence)
+narrative.headline(page)
+
+# %% [markdown]
+# ## Verdict
+
+# %%
+narrative.verdicts(page)
+
+# %%
+narrative.decomposition(page)
+
+# %% [markdown]
+# ## Where the time goes
+# Exposed communication is step time of `full` (training step with gradient exchange) minus
+# `nosync` (the same step without it): what compute does not hide.
+
+# %%
+picture(
+    figures.step_parts_figure(page.tables, page.looks),
+    "Step time, split: plain = compute, hatched = exposed communication; line = confidence "
+    "interval of the whole step, marks = its rounds.",
+)
+
+# %%
+picture(
+    figures.legs_figure(page.tables, page.looks),
+    "Each leg: full = training step, nosync = without exchange, comm = exchange alone, "
+    "single = one process alone. Bar = mean over rounds, line = interval, marks = rounds.",
+)
+
+# %% [markdown]
+# ## Overlap and scaling
+# Overlap is the share of the exchange hidden behind compute; scaling is throughput over that of
+# as many independent single processes.
+
+# %%
+picture(
+    figures.quantity_figure(page.tables, page.looks, Quantity("overlap_ratio")),
+    "Overlap: bar = mean over rounds, line = interval, marks = rounds. Below 0 nothing is hidden.",
+)
+
+# %%
+narrative.exposed_note(page)
+
+# %%
+picture(
+    figures.quantity_figure(page.tables, page.looks, Quantity("scaling_efficiency")),
+    "Scaling efficiency: bar = mean over rounds, line = interval, marks = rounds.",
+)
+
+# %% [markdown]
+# ## Are the numbers sound?
+# Every timed step, then the losses: a treatment may change the speed, never the result.
+
+# %%
+picture(
+    figures.steps_figure(page.tables, page.looks),
+    "Every timed step of leg full, one mark for each rank and step.",
+)
+
+# %%
+picture(figures.losses_figure(page.tables, page.looks), "Training loss of the first steps.")
+
+# %%
+narrative.loss_table(page)
+
+# %% [markdown]
+# ## What this does not show
+
+# %%
+narrative.not_covered(page)
+
+# %%
+narrative.gaps(page)
+
+# %% [markdown]
+# ## Provenance
+
+# %%
+narrative.provenance(page)

@@ -1,0 +1,175 @@
+"""Values of one record: step time of each leg and the metrics derived from it.
+
+Layer: analysis. Reads no file. A value that cannot be had is absent with its reason, and a
+negative exposed communication stays negative.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from commwall.analysis.names import Quantity
+from commwall.schema.case import Leg
+from commwall.schema.record import Record
+from commwall.schema.result import Series
+
+StepTimes = Mapping[Leg, float]
+"""Leg -> step time of the round [s]: the median over steps of the slowest rank's time."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What one record says of each quantity."""
+
+    values: dict[Quantity, float]
+    """In the registry's units."""
+    absent: dict[Quantity, str]
+    """Why a quantity has no value."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How one derived metric comes from a record."""
+
+    metric_id: str
+    legs: tuple[Leg, ...]
+    """Legs whose step times it needs."""
+    compute: Callable[[Record, StepTimes], float]
+    metrics: tuple[str, ...] = ()
+    """Further measured metrics it needs."""
+
+
+def derive(record: Record) -> Derived:
+    """Every quantity of a record, or the reason why it is absent."""
+    values: dict[Quantity, float] = {}
+    absent: dict[Quantity, str] = {}
+    steps: dict[Leg, float] = {}
+    for leg in record.case.legs:
+        reason = _why_no_steps(record, leg)
+        if reason:
+            absent[Quantity("step_time_s", leg)] = reason
+        else:
+            steps[leg] = median(slowest_rank(record, leg))
+    values |= {Quantity("step_time_s", leg): value for leg, value in steps.items()}
+    for formula in FORMULAS:
+        quantity, reason = Quantity(formula.metric_id), _why_absent(record, formula, steps)
+        if reason:
+            absent[quantity] = reason
+        else:
+            values[quantity] = formula.compute(record, steps)
+    return Derived(values, absent)
+
+
+def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
+    """Time of each measured step of a leg [s], shape (steps,): the largest over the ranks."""
+    ranks = [series.values for series in _series(record, "step_time_s", leg)]
+    return tuple(max(times) for times in zip(*ranks, strict=True))
+
+
+def throughput(record: Record, step_time_s: float) -> float:
+    """Samples per second of all ranks [sample/s]."""
+    return record.case.batch_per_gpu * record.platform.world_size / step_time_s
+
+
+def bus_bandwidth(*, buffer_bytes: float, time_s: float, ranks: int) -> float:
+    """Bus bandwidth of an all-reduce [byte/s]: 2(n-1)/n x buffer / time.
+
+    Args:
+        buffer_bytes: bytes reduced on each rank [byte].
+        time_s: time of the operation [s].
+        ranks: number of processes n.
+
+    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, section "AllReduce".
+    """
+    return 2 * (ranks - 1) / ranks * buffer_bytes / time_s
+
+
+def _series(record: Record, metric_id: str, leg: Leg | None = None) -> list[Series]:
+    return [
+        series
+        for series in record.series
+        if series.metric == metric_id and series.phase == "measured" and series.leg in (leg, None)
+    ]
+
+
+def _all_values(record: Record, metric_id: str) -> Iterator[float]:
+    for series in record.series:
+        if series.metric == metric_id and series.phase == "measured":
+            yield from series.values
+
+
+def _why_no_steps(record: Record, leg: Leg) -> str | None:
+    lengths = {len(series.values) for series in _series(record, "step_time_s", leg)}
+    if not lengths or lengths == {0}:
+        return _gap_reason(record, leg, "step_time_s") or f"leg {leg} has no step times"
+    if len(lengths) > 1:
+        return f"ranks of leg {leg} timed different numbers of steps: {sorted(lengths)}"
+    return None
+
+
+def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | None:
+    """Reason why a formula lacks an input; None if it has all."""
+    own = _gap_reason(record, formula.metric_id, *formula.metrics)
+    for leg in formula.legs:
+        if leg not in steps:
+            return own or f"needs leg {leg}, which has no step times here"
+    for metric_id in formula.metrics:
+        if not any(value > 0 for value in _all_values(record, metric_id)):
+            return own or f"needs {metric_id}, which was not measured"
+    if formula.metric_id == "exchange_busbw_bytes_per_s":
+        return _why_no_exchange(record)
+    return None
+
+
+def _why_no_exchange(record: Record) -> str | None:
+    if record.platform.world_size < 2:
+        return "one process exchanges nothing"
+    return None if record.software.runtime else "the record does not state the bucket sizes"
+
+
+def _gap_reason(record: Record, *subjects: str) -> str | None:
+    return next((gap.reason for gap in record.gaps if gap.what in subjects), None)
+
+
+def _exchange_busbw(record: Record, steps: StepTimes) -> float:
+    runtime = record.software.runtime
+    gradient_bytes = sum(runtime.bucket_bytes) if runtime else 0
+    return bus_bandwidth(
+        buffer_bytes=gradient_bytes, time_s=steps["comm"], ranks=record.platform.world_size
+    )
+
+
+def _energy_efficiency(record: Record, steps: StepTimes) -> float:
+    step_count = len(slowest_rank(record, "full"))
+    samples = record.case.batch_per_gpu * record.platform.world_size * step_count
+    return samples / sum(_all_values(record, "energy_j"))
+
+
+FORMULAS: tuple[Formula, ...] = (
+    Formula("throughput_samples_per_s", ("full",), lambda r, s: throughput(r, s["full"])),
+    Formula(
+        "throughput_tokens_per_s",
+        ("full",),
+        lambda r, s: throughput(r, s["full"]) * r.case.sequence_length,
+    ),
+    Formula(
+        "epoch_time_s", ("full",), lambda r, s: r.case.dataset_samples / throughput(r, s["full"])
+    ),
+    Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
+    Formula(
+        "overlap_ratio",
+        ("full", "nosync", "comm"),
+        lambda r, s: 1 - (s["full"] - s["nosync"]) / s["comm"],
+    ),
+    Formula("scaling_efficiency", ("full", "single"), lambda r, s: s["single"] / s["full"]),
+    Formula("exchange_busbw_bytes_per_s", ("comm",), _exchange_busbw),
+    Formula("energy_efficiency_samples_per_j", ("full",), _energy_efficiency, ("energy_j",)),
+    Formula(
+        "peak_memory_bytes",
+        (),
+        lambda r, s: max(_all_values(r, "peak_memory_bytes")),
+        ("peak_memory_bytes",),
+    ),
+)
+"""Scaling needs no batch: full and single take the same batch per process, so
+throughput / (ranks x single throughput) is single step time / full step time."""

@@ -1,0 +1,126 @@
+"""Everything a reader must know is missing, refused or doubtful.
+
+Layer: analysis. Reads no file. Nothing is left out silently: what no verdict uses stands here.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from commwall.analysis.names import Quantity
+from commwall.analysis.pairs import Cell, Pairing
+from commwall.records.index import Index
+from commwall.schema.metrics import METRICS
+from commwall.schema.result import EXCLUDING_MARKS
+
+Kind = Literal["problem", "accident", "record", "stale", "pair", "mark", "value"]
+
+
+@dataclass(frozen=True)
+class GapLine:
+    """One thing that is missing or doubtful, with its reason."""
+
+    kind: Kind
+    where: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+def list_gaps(
+    index: Index, cells: Iterable[Cell], pairings: Iterable[Pairing]
+) -> tuple[GapLine, ...]:
+    """All gaps of a campaign, gravest first; equal reasons of several rounds in one line."""
+    cells = tuple(cells)
+    lines = [
+        *(GapLine("problem", index.campaign, problem) for problem in index.problems),
+        *_accidents(index),
+        *_findings(index),
+        *_not_admitted(cells),
+        *_pairs(pairings),
+        *_doubts(cells),
+        *_absent_values(cells),
+        *_unread(cells),
+    ]
+    return tuple(dict.fromkeys(lines))
+
+
+def _accidents(index: Index) -> Iterator[GapLine]:
+    for accident in index.accidents:
+        where = f"{accident.platform}, round {accident.round}"
+        cause = accident.cause.replace("_", " ")
+        yield GapLine("accident", where, f"{cause}: {accident.detail} (log {accident.log})")
+
+
+def _findings(index: Index) -> Iterator[GapLine]:
+    for finding in index.findings:
+        where = f"{finding.platform}, {finding.case}, round {finding.round}"
+        reason = f"{finding.standing}: {finding.reason}"
+        if finding.standing in ("missing", "invalid", "withdrawn"):
+            yield GapLine("record", where, reason)
+        elif finding.standing == "stale":
+            yield GapLine("stale", where, f"{reason}; still used here")
+
+
+def _not_admitted(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
+    for cell in cells:
+        for reason in cell.refusals:
+            yield GapLine("record", _where(cell), f"not used, {reason}")
+
+
+def _pairs(pairings: Iterable[Pairing]) -> Iterator[GapLine]:
+    """Refused pairs of records that are each usable by themselves."""
+    for pairing in pairings:
+        where = f"{pairing.comparison.a} against {pairing.comparison.b}, {pairing.case}"
+        for refusal in pairing.refusals:
+            if not refusal.of_record:
+                yield GapLine("pair", f"{where}, round {refusal.round}", refusal.reason)
+
+
+def _doubts(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
+    """Marks that do not exclude a record."""
+    for cell in cells:
+        for mark in cell.record.marks:
+            if mark.name not in EXCLUDING_MARKS:
+                leg = f", leg {mark.leg}" if mark.leg else ""
+                reason = f"{mark.name.replace('_', ' ')}: {mark.detail}"
+                yield GapLine("mark", f"{_where(cell)}{leg}", reason)
+
+
+def _absent_values(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
+    """Quantities that admitted records lack, rounds with one reason together."""
+    rounds: dict[tuple[str, str, Quantity, str], list[int]] = {}
+    for cell in cells:
+        if cell.refusals:
+            continue
+        place = cell.record.id
+        for quantity, reason in cell.derived.absent.items():
+            key = (place.platform, place.case, quantity, reason)
+            rounds.setdefault(key, []).append(place.round)
+    for (platform, case, quantity, reason), own in rounds.items():
+        where = f"{platform}, {case}, {rounds_text(own)}"
+        yield GapLine("value", where, f"no {quantity.label}: {reason}")
+
+
+def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
+    """Facts of machine and software that could not be read; metrics stand above."""
+    for cell in cells:
+        for gap in cell.record.gaps:
+            if gap.what not in METRICS:
+                yield GapLine("value", gap.what, f"not read: {gap.reason}")
+
+
+def rounds_text(rounds: Iterable[int]) -> str:
+    """Rounds in words: "round 3", "rounds 1 to 5", "rounds 1, 2, 5"."""
+    own = sorted(set(rounds))
+    if len(own) == 1:
+        return f"round {own[0]}"
+    if len(own) > 2 and own[-1] - own[0] == len(own) - 1:
+        return f"rounds {own[0]} to {own[-1]}"
+    return f"rounds {', '.join(map(str, own))}"
+
+
+def _where(cell: Cell) -> str:
+    place = cell.record.id
+    return f"{place.platform}, {place.case}, round {place.round}"

@@ -1,0 +1,364 @@
+"""Tidy tables: one row a value, units in the column `unit`, metric identifiers of the registry.
+
+Layer: analysis. Writes `results/<campaign>/tables/<name>.csv` and `.parquet`. The only module
+of this layer that needs pandas. Figures and pages read these tables, so that every number on a
+page stands in a file beside it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import pandas as pd
+
+from commwall.analysis.decompose import Decomposition
+from commwall.analysis.names import QUANTITIES, Quantity, is_emulated
+from commwall.analysis.pairs import Cell
+from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts import Verdict
+from commwall.analysis.wording import sentence
+from commwall.records.store import PART
+from commwall.schema.record import Record
+from commwall.stats.intervals import mean_interval
+from commwall.stats.paired import PairedRatio, relative_spread
+
+Row = dict[str, Any]
+_TEXT, _COUNT, _NUMBER, _TRUTH = "string", "Int64", "float64", "boolean"
+
+_PLATFORM = {
+    "campaign": _TEXT,
+    "platform": _TEXT,
+    "label": _TEXT,
+    "emulated": _TRUTH,
+    "suite": _TEXT,
+    "case": _TEXT,
+}
+_PAIR = {
+    "campaign": _TEXT,
+    "suite": _TEXT,
+    "case": _TEXT,
+    "a": _TEXT,
+    "b": _TEXT,
+    "label_a": _TEXT,
+    "label_b": _TEXT,
+    "control": _TRUTH,
+    "emulated": _TRUTH,
+}
+_ROUND = {"round": _COUNT, "round_id": _TEXT}
+_QUANTITY = {"metric": _TEXT, "leg": _TEXT, "unit": _TEXT}
+_RATIO = {
+    "n": _COUNT,
+    "confidence": _NUMBER,
+    "method": _TEXT,
+    "ratio": _NUMBER,
+    "ratio_low": _NUMBER,
+    "ratio_high": _NUMBER,
+    "ratio_median": _NUMBER,
+    "ratio_min": _NUMBER,
+    "ratio_max": _NUMBER,
+    "rounds_needed": _COUNT,
+}
+COLUMNS: dict[str, dict[str, str]] = {
+    "measurements": {
+        **_PLATFORM,
+        **_ROUND,
+        **_QUANTITY,
+        "rank": _COUNT,
+        "phase": _TEXT,
+        "step": _COUNT,
+        "value": _NUMBER,
+    },
+    "rounds": {
+        **_PLATFORM,
+        **_ROUND,
+        **_QUANTITY,
+        "value": _NUMBER,
+        "admitted": _TRUTH,
+        "reason": _TEXT,
+    },
+    "platforms": {
+        **_PLATFORM,
+        **_QUANTITY,
+        "n": _COUNT,
+        "confidence": _NUMBER,
+        "mean": _NUMBER,
+        "mean_low": _NUMBER,
+        "mean_high": _NUMBER,
+        "median": _NUMBER,
+        "min": _NUMBER,
+        "max": _NUMBER,
+        "spread_percent": _NUMBER,
+    },
+    "pairs": {
+        **_PAIR,
+        **_ROUND,
+        **_QUANTITY,
+        "value_a": _NUMBER,
+        "value_b": _NUMBER,
+        "ratio": _NUMBER,
+    },
+    "ratios": {
+        **_PAIR,
+        **_QUANTITY,
+        **_RATIO,
+        "median_a": _NUMBER,
+        "median_b": _NUMBER,
+        "spread_a_percent": _NUMBER,
+        "spread_b_percent": _NUMBER,
+        "winner": _TEXT,
+        "effect_percent": _NUMBER,
+        "effect_low_percent": _NUMBER,
+        "effect_high_percent": _NUMBER,
+        "noise_floor_percent": _NUMBER,
+        "refused_rounds": _COUNT,
+        "reason": _TEXT,
+        "verdict": _TEXT,
+    },
+    "factors": {**_PAIR, "factor": _TEXT, **_RATIO},
+}
+"""Columns of each table with their types. In `pairs` and `ratios`, `unit` is that of the values;
+ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
+relative to the other side, negative where the interval reaches beyond 1."""
+
+
+DESCRIPTIONS = {
+    "ratios": "one verdict per comparison, case and quantity",
+    "pairs": "one ratio per comparison, case, quantity and round",
+    "factors": "the throughput gap of each comparison and its factors",
+    "platforms": "each platform over its admitted rounds: mean with interval, extremes, spread",
+    "rounds": "one value per platform, case, round and quantity",
+    "measurements": "every raw value of every readable record, warm-up included",
+}
+"""What each table holds, in the order a reader wants them."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All tables of one campaign; DESCRIPTIONS says what each holds."""
+
+    measurements: pd.DataFrame
+    rounds: pd.DataFrame
+    platforms: pd.DataFrame
+    pairs: pd.DataFrame
+    ratios: pd.DataFrame
+    factors: pd.DataFrame
+
+
+def tidy_tables(analysis: Analysis) -> Tables:
+    """All tables of an analysis; a campaign without records gives tables without rows."""
+    makers = {
+        "measurements": _measurement_rows,
+        "rounds": _round_rows,
+        "platforms": _platform_rows,
+        "pairs": _pair_rows,
+        "ratios": _ratio_rows,
+        "factors": _factor_rows,
+    }
+    return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
+
+
+def write_tables(tables: Tables, folder: Path) -> tuple[Path, ...]:
+    """Write every table as CSV and Parquet.
+
+    Returns:
+        The paths written.
+
+    Raises:
+        OSError: if the file system refuses.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for field in fields(tables):
+        table: pd.DataFrame = getattr(tables, field.name)
+        written.append(_write(folder / f"{field.name}.csv", table.to_csv(index=False).encode()))
+        written.append(_write(folder / f"{field.name}.parquet", table.to_parquet(index=False)))
+    return tuple(written)
+
+
+def _write(path: Path, content: bytes) -> Path:
+    part = path.with_name(path.name + PART)
+    part.write_bytes(content)
+    return part.rename(path)
+
+
+def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
+    columns = COLUMNS[name]
+    return pd.DataFrame(list(rows), columns=list(columns)).astype(columns)
+
+
+def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
+    for cell in analysis.cells:
+        place = {**_platform_columns(cell.record, analysis), **_round_columns(cell.record)}
+        for series in cell.record.series:
+            fixed = {
+                **place,
+                "metric": series.metric,
+                "leg": series.leg,
+                "unit": series.unit,
+                "rank": series.rank,
+                "phase": series.phase,
+            }
+            for step, value in enumerate(series.values, start=1):
+                yield {**fixed, "step": step, "value": value}
+
+
+def _round_rows(analysis: Analysis) -> Iterator[Row]:
+    for cell in analysis.cells:
+        place = {**_platform_columns(cell.record, analysis), **_round_columns(cell.record)}
+        admitted = {"admitted": not cell.refusals, "reason": "; ".join(cell.refusals) or None}
+        for quantity in QUANTITIES:
+            if quantity in cell.derived.values:
+                value = cell.derived.values[quantity]
+                yield {**place, **_quantity_columns(quantity), "value": value, **admitted}
+
+
+def _platform_rows(analysis: Analysis) -> Iterator[Row]:
+    for cells in _by_platform_and_case(analysis):
+        for quantity in QUANTITIES:
+            values = [c.derived.values[quantity] for c in cells if quantity in c.derived.values]
+            if values:
+                place = _platform_columns(cells[0].record, analysis)
+                yield {**place, **_quantity_columns(quantity), **_summary(values, analysis)}
+
+
+def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
+    """Admitted cells of one platform and case together, in plan order."""
+    plan = analysis.evidence.plan
+    order = [platform.name for platform in plan.platforms] if plan else []
+
+    def key(cell: Cell) -> tuple[str, int]:
+        return cell.record.id.case, order.index(cell.record.id.platform)
+
+    admitted = sorted((cell for cell in analysis.cells if not cell.refusals), key=key)
+    return (list(cells) for _, cells in groupby(admitted, key=key))
+
+
+def _summary(values: list[float], analysis: Analysis) -> Row:
+    plan = analysis.evidence.plan
+    around = mean_interval(values, confidence=analysis.confidence, seed=plan.seed if plan else 0)
+    return {
+        "n": len(values),
+        "confidence": analysis.confidence,
+        "mean": fmean(values),
+        "mean_low": around.low if around else None,
+        "mean_high": around.high if around else None,
+        "median": median(values),
+        "min": min(values),
+        "max": max(values),
+        "spread_percent": _percent(relative_spread(values)),
+    }
+
+
+def _pair_rows(analysis: Analysis) -> Iterator[Row]:
+    for verdict in analysis.verdicts:
+        fixed = {**_pair_columns(verdict, analysis), **_quantity_columns(verdict.quantity)}
+        ratios = verdict.ratio.ratios if verdict.ratio else [None] * verdict.n
+        sides = zip(verdict.values_a, verdict.values_b, strict=True)
+        places = zip(verdict.rounds, verdict.round_ids, strict=True)
+        for place, (a, b), ratio in zip(places, sides, ratios, strict=True):
+            where = dict(zip(_ROUND, place, strict=True))
+            yield {**fixed, **where, "value_a": a, "value_b": b, "ratio": ratio}
+
+
+def _ratio_rows(analysis: Analysis) -> Iterator[Row]:
+    for verdict in analysis.verdicts:
+        effect, spreads = verdict.effect, verdict.spreads
+        medians = verdict.medians or (None, None)
+        yield {
+            **_pair_columns(verdict, analysis),
+            **_quantity_columns(verdict.quantity),
+            **(_ratio_columns(verdict.ratio) if verdict.ratio else {"n": verdict.n}),
+            "median_a": medians[0],
+            "median_b": medians[1],
+            "spread_a_percent": _percent(spreads[0]),
+            "spread_b_percent": _percent(spreads[1]),
+            "winner": _winner(verdict),
+            "effect_percent": _percent(effect.size if effect else None),
+            "effect_low_percent": _percent(effect.low if effect else None),
+            "effect_high_percent": _percent(effect.high if effect else None),
+            "noise_floor_percent": _percent(verdict.noise_floor),
+            "refused_rounds": verdict.refused_rounds,
+            "reason": verdict.why_none,
+            "verdict": sentence(verdict, analysis.names),
+        }
+
+
+def _factor_rows(analysis: Analysis) -> Iterator[Row]:
+    for part in analysis.decompositions:
+        if isinstance(part, Decomposition):
+            factors = {
+                "throughput gap": part.gap,
+                "speed of one process alone": part.per_gpu_speed,
+                "scaling": part.scaling,
+            }
+            for name, ratio in factors.items():
+                yield {**_pair_columns(part, analysis), "factor": name, **_ratio_columns(ratio)}
+
+
+def _platform_columns(record: Record, analysis: Analysis) -> Row:
+    place = record.id
+    return {
+        "campaign": place.campaign,
+        "platform": place.platform,
+        "label": analysis.names.get(place.platform, place.platform),
+        "emulated": is_emulated(record.platform),
+        "suite": place.suite,
+        "case": place.case,
+    }
+
+
+def _round_columns(record: Record) -> Row:
+    return {"round": record.id.round, "round_id": record.id.round_id}
+
+
+def _quantity_columns(quantity: Quantity) -> Row:
+    return {"metric": quantity.metric_id, "leg": quantity.leg, "unit": quantity.metric.unit}
+
+
+def _pair_columns(part: Verdict | Decomposition, analysis: Analysis) -> Row:
+    a, b = part.comparison.a, part.comparison.b
+    return {
+        "campaign": analysis.evidence.index.campaign,
+        "suite": part.suite,
+        "case": part.case,
+        "a": a,
+        "b": b,
+        "label_a": analysis.names[a],
+        "label_b": analysis.names[b],
+        "control": part.comparison.control,
+        "emulated": _any_emulated((a, b), analysis),
+    }
+
+
+def _any_emulated(platforms: tuple[str, ...], analysis: Analysis) -> bool:
+    plan = analysis.evidence.plan
+    return plan is not None and any(is_emulated(plan.platform(name)) for name in platforms)
+
+
+def _ratio_columns(ratio: PairedRatio) -> Mapping[str, Any]:
+    interval = ratio.interval
+    return {
+        "n": ratio.n,
+        "confidence": ratio.confidence,
+        "method": interval.method if interval else None,
+        "ratio": ratio.centre,
+        "ratio_low": interval.low if interval else None,
+        "ratio_high": interval.high if interval else None,
+        "ratio_median": ratio.median,
+        "ratio_min": min(ratio.ratios),
+        "ratio_max": max(ratio.ratios),
+        "rounds_needed": ratio.rounds_needed,
+    }
+
+
+def _winner(verdict: Verdict) -> str | None:
+    """Platform that the verdict names; None where it cannot tell."""
+    decided = verdict.ratio is not None and verdict.ratio.excludes_one
+    return verdict.effect.winner if decided and verdict.effect else None
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

@@ -1,0 +1,176 @@
+"""The sentences of a verdict, the only place where they are worded.
+
+Layer: analysis. Reads and writes no file.
+"""
+
+import math
+from collections.abc import Mapping
+
+from commwall.analysis.decompose import Decomposition, Undecomposed
+from commwall.analysis.names import PRIMARY
+from commwall.analysis.verdicts import Effect, Verdict
+from commwall.schema.units import quantity_text, significant
+from commwall.stats.paired import MOST_ROUNDS, PairedRatio
+
+_FASTER = frozenset({PRIMARY.metric_id, "throughput_tokens_per_s"})
+Names = Mapping[str, str]
+"""Platform -> its name for readers."""
+
+
+def sentence(verdict: Verdict, names: Names) -> str:
+    """The verdict in one sentence.
+
+    Names a winner only if the interval lies on one side of 1; never calls two sides equal.
+    """
+    ratio, effect = verdict.ratio, verdict.effect
+    if ratio is None or effect is None:
+        return f"{_against(verdict, names)}: no verdict, {verdict.why_none}."
+    if ratio.interval is None:
+        return f"{_against(verdict, names)}: cannot tell with 1 round, one round has no interval."
+    if not ratio.excludes_one:
+        return f"{_against(verdict, names)}: cannot tell with {_rounds(ratio.n)}, {_need(verdict)}."
+    return (
+        f"{names[effect.winner]} {_is_better(verdict)} by {effect_text(effect)[0]} % "
+        f"({effect_text(effect)[1]}, n = {ratio.n}) than {names[effect.loser]}."
+    )
+
+
+def effect_text(effect: Effect) -> tuple[str, str]:
+    """Effect and interval as percentages with as many decimals as the interval deserves.
+
+    Returns:
+        Such as ("25.1", "24.6 to 25.6"); the second is "" for one round.
+    """
+    if effect.low is None or effect.high is None:
+        return _percent(effect.size, 1), ""
+    decimals = _decimals(100 * (effect.high - effect.low))
+    ends = [_percent(end, decimals) for end in (effect.low, effect.high)]
+    return _percent(effect.size, decimals), f"{ends[0]} to {ends[1]}"
+
+
+def short_text(verdict: Verdict) -> str:
+    """The verdict for a table cell that stands under the names of both sides."""
+    ratio, effect = verdict.ratio, verdict.effect
+    if ratio is None or effect is None:
+        return f"none: {verdict.why_none}"
+    if not ratio.excludes_one:
+        return f"cannot tell with {_rounds(ratio.n)}"
+    size, ends = effect_text(effect)
+    side = "A" if effect.winner == verdict.comparison.a else "B"
+    return f"{side} {_is_better(verdict)} by {size} % ({ends})"
+
+
+def ratio_text(verdict: Verdict) -> str:
+    """The ratio a / b with interval and the rounds' median, least and greatest."""
+    ratio = verdict.ratio
+    if ratio is None:
+        return f"no ratio: {verdict.why_none}"
+    low, high = min(ratio.ratios), max(ratio.ratios)
+    extremes = f"median {_plain(ratio.median)}, min {_plain(low)}, max {_plain(high)}"
+    return f"{centre_text(ratio)}; rounds: {extremes}"
+
+
+def centre_text(ratio: PairedRatio) -> str:
+    """The ratio's geometric mean with its interval."""
+    around = ratio.interval
+    ends = f"{_plain(around.low)} to {_plain(around.high)}" if around else "no interval"
+    return f"{_plain(ratio.centre)} ({ends})"
+
+
+def rounds_ratio_text(ratio: PairedRatio) -> str:
+    """Median, least and greatest ratio of the rounds: "2.0 (1.6 to 2.5)"."""
+    low, high = min(ratio.ratios), max(ratio.ratios)
+    return f"{_plain(ratio.median)} ({_plain(low)} to {_plain(high)})"
+
+
+def noise_text(verdict: Verdict) -> str:
+    """How far equal treatments lie apart here, and whether the effect stands above that."""
+    if verdict.comparison.control:
+        return _control_text(verdict)
+    control, floor = verdict.control, verdict.noise_floor
+    if control is None:
+        return "Noise floor: not measured, the campaign has no A/A control for this case."
+    if control.ratio is None or floor is None:
+        return f"Noise floor: unknown, {control.why_none}."
+    seen = f"Noise floor: {_percent(floor, 1)} % (A/A ratio {ratio_text(control)})."
+    if verdict.ratio and verdict.ratio.excludes_one and not verdict.above_noise:
+        return f"{seen} The effect is not above it: do not rely on this verdict."
+    return seen
+
+
+def spread_text(verdict: Verdict, names: Names) -> str:
+    """Between-round spread of each treatment."""
+    sides = zip((verdict.comparison.a, verdict.comparison.b), verdict.spreads, strict=True)
+    parts = [f"{names[s]} {_percent(v, 1)} %" for s, v in sides if v is not None]
+    return f"Spread between rounds: {', '.join(parts)}." if parts else ""
+
+
+def values_text(verdict: Verdict, names: Names) -> str:
+    """Median of each side with its unit."""
+    if verdict.medians is None:
+        return ""
+    unit = verdict.quantity.metric.unit
+    sides = zip((verdict.comparison.a, verdict.comparison.b), verdict.medians, strict=True)
+    shown = ", ".join(f"{names[side]} {quantity_text(value, unit)}" for side, value in sides)
+    return f"Median {verdict.quantity.label}: {shown}."
+
+
+def decomposition_text(part: Decomposition | Undecomposed) -> str:
+    """The gap and its factors in one sentence."""
+    if isinstance(part, Undecomposed):
+        return f"the gap cannot be split: {part.reason}."
+    factors = (part.gap, part.per_gpu_speed, part.scaling)
+    gap, speed, scaling = (_plain(factor.centre) for factor in factors)
+    return (
+        f"throughput gap {gap} = speed of one process alone {speed} x scaling {scaling} "
+        f"(n = {part.gap.n}). Input effect: {part.input_effect}."
+    )
+
+
+def _control_text(verdict: Verdict) -> str:
+    if verdict.ratio is None or verdict.ratio.interval is None:
+        return "A/A control: the same treatment twice; too few rounds to show the noise floor."
+    if verdict.ratio.excludes_one:
+        return (
+            "A/A control: the same treatment twice, and yet the interval excludes 1: "
+            "do not rely on verdicts of this size."
+        )
+    return "A/A control: the same treatment twice; its interval contains 1, as it should."
+
+
+def _against(verdict: Verdict, names: Names) -> str:
+    return f"{names[verdict.comparison.a]} against {names[verdict.comparison.b]}"
+
+
+def _is_better(verdict: Verdict) -> str:
+    metric = verdict.quantity.metric
+    if metric.id in _FASTER:
+        return "is faster"
+    return f"has {'lower' if metric.direction == 'lower' else 'higher'} {verdict.quantity.label}"
+
+
+def _need(verdict: Verdict) -> str:
+    needed = verdict.ratio.rounds_needed if verdict.ratio else None
+    if needed is not None:
+        return f"about {needed:,} would be needed"
+    return f"more than {MOST_ROUNDS:,} would be needed"
+
+
+def _rounds(n: int) -> str:
+    return f"{n} round" + ("" if n == 1 else "s")
+
+
+def _percent(share: float, decimals: int) -> str:
+    text = f"{100 * share:,.{decimals}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def _decimals(width_percent: float) -> int:
+    """Two significant digits of the interval's width, at most 3 decimals."""
+    if width_percent <= 0:
+        return 1
+    return min(3, max(0, 1 - math.floor(math.log10(width_percent))))
+
+
+def _plain(ratio: float) -> str:
+    return significant(ratio, 4)

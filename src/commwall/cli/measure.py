@@ -1,0 +1,75 @@
+"""`commwall measure CAMPAIGN SUITE`: measure what a campaign of this machine still owes.
+
+Layer: cli. Runs in the bench environment; see `commwall.measure.rounds` for what it writes.
+"""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import get_args
+
+from commwall.measure.rounds import measure_suite
+from commwall.measure.signals import Interrupted, interruptible
+from commwall.measure.tally import Order
+from commwall.process import die_with_parent
+from commwall.records.layout import Layout
+from commwall.schema.case import SuiteName
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("campaign", help="identifier, a folder in results/")
+    parser.add_argument("suite", choices=get_args(SuiteName))
+    parser.add_argument("--attempt", type=Path, help="attempt file to write")
+    parser.add_argument("--log", type=Path, help="log file; the workers' output goes beside it")
+    parser.add_argument("--parent", type=int, help="pid of the process to end with")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure; accidents do not fail the verb, being stopped does."""
+    try:
+        with interruptible():
+            if arguments.parent is not None:
+                die_with_parent(signal.SIGTERM, arguments.parent)
+            return _measure(arguments)
+    except Interrupted as stop:
+        print(f"commwall measure: {stop}; finished launches are kept", file=sys.stderr)
+        return stop.exit_code
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    layout = Layout(Path())
+    campaign, suite = arguments.campaign, arguments.suite
+    folder = layout.logs_dir(campaign, suite)
+    log = arguments.log or folder.with_suffix(".log")
+    with _speaker(log) as say:
+        order = Order(
+            root=Path(),
+            campaign=campaign,
+            suite=suite,
+            attempt=arguments.attempt or layout.attempt_path(campaign, suite),
+            logs=log.with_suffix(""),
+            say=say,
+        )
+        attempt = measure_suite(order)
+        if attempt.refused:
+            say(f"not measured: {attempt.refused}")
+        else:
+            say(f"{attempt.measured} records, {len(attempt.accidents)} accidents")
+    return 0
+
+
+@contextmanager
+def _speaker(log: Path) -> Iterator[Callable[[str], None]]:
+    """Lines to the terminal and into the log."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as stream:
+
+        def say(line: str) -> None:
+            print(line, file=sys.stderr, flush=True)
+            print(line, file=stream, flush=True)
+
+        yield say

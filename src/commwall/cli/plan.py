@@ -1,0 +1,37 @@
+"""`commwall plan CAMPAIGN`: what a campaign would measure on this machine, and how long.
+
+Layer: cli. Reads config/; writes nothing.
+"""
+
+import argparse
+from pathlib import Path
+
+from commwall.host.machine import probe_machine
+from commwall.measure.configuration import AUTO, auto_name, load_campaigns
+from commwall.measure.planning import build_plan, plan_text
+from commwall.records.layout import Layout
+from commwall.records.store import read_plan
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument(
+        "campaign",
+        nargs="?",
+        default=AUTO,
+        help="name of a file in config/campaigns/, a folder in results/, or auto (the default)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a plan: a frozen one as it is, else the one this machine would freeze."""
+    root, name = Path(), arguments.campaign
+    frozen = Layout(root).plan_path(name)
+    if frozen.exists():
+        print(plan_text(read_plan(frozen)))
+        return 0
+    machine = probe_machine()
+    file_name = auto_name(root, bool(machine.facts.gpus)) if name == AUTO else name
+    (campaign,) = load_campaigns(root, [file_name])
+    print(plan_text(build_plan(campaign, machine.facts, machine.words)))
+    return 0

@@ -1,0 +1,87 @@
+"""`commwall provision NAME`: make an environment from its lock, or adopt one.
+
+Layer: cli. Writes `.envs/<name>/` and `logs/provision/<name>.log`; with --resolve only
+`envs/<name>.lock`.
+"""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from commwall.host.environments import ENVIRONMENTS, Manifest, manifest_path, provision
+from commwall.host.lockfiles import resolve
+from commwall.measure.configuration import resolved_config
+from commwall.measure.signals import Interrupted, interruptible
+from commwall.process import die_with_parent
+from commwall.schema.errors import ProvisionError
+
+SHOWN_DIFFERENCES = 10
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("name", help="environment: envs/NAME.lock must exist")
+    parser.add_argument("--manifest", type=Path, help="must be .envs/NAME/manifest.json")
+    parser.add_argument("--adopt", help="Python whose packages to use instead of the lock")
+    parser.add_argument("--resolve", action="store_true", help="only write the lock anew")
+    parser.add_argument("--log", type=Path, help="takes pip's whole output")
+    parser.add_argument("--parent", type=int, help="pid of the process to end with")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the environment, or its lock."""
+    try:
+        with interruptible():
+            if arguments.parent is not None:
+                die_with_parent(signal.SIGTERM, arguments.parent)
+            return _resolve(arguments) if arguments.resolve else _provision(arguments)
+    except Interrupted as stop:
+        print(f"commwall provision: {stop}; nothing half made counts", file=sys.stderr)
+        return stop.exit_code
+
+
+def _resolve(arguments: argparse.Namespace) -> int:
+    path = resolve(Path(), arguments.name, Path(sys.executable))
+    print(f"wrote {path}")
+    return 0
+
+
+def _provision(arguments: argparse.Namespace) -> int:
+    root, name = Path(), arguments.name
+    target = manifest_path(root, name)
+    if arguments.manifest is not None and arguments.manifest.resolve() != target.resolve():
+        raise ProvisionError(
+            "a manifest lies in its environment",
+            where="--manifest",
+            found=str(arguments.manifest),
+            expected=str(target),
+        )
+    adopt = arguments.adopt or _configured(root, name)
+    log = arguments.log or root / f"logs/provision/{name}.log"
+    manifest = provision(root.resolve(), name, adopt, log, _say)
+    _say(_summary(manifest))
+    return 0
+
+
+def _configured(root: Path, name: str) -> str | None:
+    """What the configuration says of adopting; only the workflow's own environments can."""
+    if name not in ENVIRONMENTS:
+        return None
+    adopt: str | None = getattr(resolved_config(root).environments, name).adopt
+    return adopt
+
+
+def _summary(manifest: Manifest) -> str:
+    head = f"{manifest.name}: {manifest.mode}, {len(manifest.packages)} packages"
+    shown = manifest.differences[:SHOWN_DIFFERENCES]
+    lines = [
+        f"  {item.name}: lock {item.locked or 'does not name it'}, here {item.present or 'missing'}"
+        for item in shown
+    ]
+    more = len(manifest.differences) - len(shown)
+    return "\n".join([head, *lines, *([f"  and {more} more differences"] if more else [])])
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,26 @@
+"""`commwall render`: execute a notebook on a campaign and write its page."""
+
+import argparse
+from pathlib import Path
+
+from commwall.cli.settings import confidence_level
+from commwall.records.layout import Layout
+from commwall.report.render import render
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("campaign")
+    parser.add_argument("notebook", help="name of a file in notebooks/, without suffix")
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="SECONDS", help="default: %(default)g s"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Execute the notebook and name the files written."""
+    root = Path.cwd()
+    wanted = arguments.campaign, arguments.notebook
+    for path in render(Layout(root), *wanted, confidence_level(root), arguments.timeout):
+        print(path.relative_to(root))
+    return 0

@@ -1,0 +1,22 @@
+"""`commwall site`: write the landing page."""
+
+import argparse
+from pathlib import Path
+
+from commwall.cli.settings import confidence_level
+from commwall.records.layout import Layout
+from commwall.report.site import publish
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help="default: all with a plan")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page and name it."""
+    root = Path.cwd()
+    layout = Layout(root)
+    campaigns = tuple(arguments.campaigns) or layout.campaigns()
+    print(publish(layout, campaigns, confidence_level(root)).relative_to(root))
+    return 0

@@ -1,0 +1,24 @@
+"""`commwall tables`: write the tidy tables of a campaign."""
+
+import argparse
+from pathlib import Path
+
+from commwall.analysis.result import analyse_campaign
+from commwall.analysis.tables import tidy_tables, write_tables
+from commwall.cli.settings import confidence_level
+from commwall.records.layout import Layout
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("campaign")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the tables as CSV and Parquet and name them."""
+    root = Path.cwd()
+    layout = Layout(root)
+    analysis = analyse_campaign(layout, arguments.campaign, confidence_level(root))
+    for path in write_tables(tidy_tables(analysis), layout.tables_dir(arguments.campaign)):
+        print(path.relative_to(root))
+    return 0

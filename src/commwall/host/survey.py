@@ -1,0 +1,155 @@
+"""What can be measured here: each ability with what was found, or why it is missing.
+
+Layer: host. Reads /proc, /sys and environment manifests; writes nothing.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+from commwall.host.energy import POWERCAP, Domain, find_domains
+from commwall.host.environments import ENVIRONMENTS, read_manifest
+from commwall.host.gpus import probe_gpus
+from commwall.host.locks import lock_folder
+from commwall.host.machine import gpu_words, usable_cpus
+from commwall.schema.base import Model
+from commwall.schema.errors import CommwallError
+from commwall.schema.units import size_text
+
+DEMO_RANKS = 2
+DISK_NEEDED_BYTES = 4 * 2**30
+SHM_NEEDED_BYTES = 256 * 2**20
+
+
+class Ability(Model):
+    """One thing that measuring may need."""
+
+    name: str
+    available: bool
+    found: str
+    """What is there, or why it is not."""
+    next_step: str | None = None
+    """What to do about it; None if nothing need be done."""
+
+
+def survey(root: Path) -> tuple[Ability, ...]:
+    """Look at everything that measuring may need.
+
+    Args:
+        root: the checkout.
+    """
+    environments = tuple(_environment(root, name) for name in ENVIRONMENTS)
+    return (_cpus(), _gpus(), _energy(), _disk(root), _shared_memory(), _locks(), *environments)
+
+
+def _cpus() -> Ability:
+    count = usable_cpus()
+    enough = count >= DEMO_RANKS
+    return Ability(
+        name="CPU",
+        available=enough,
+        found=f"{count} usable",
+        next_step=None
+        if enough
+        else f"give this process {DEMO_RANKS} CPUs: the demo runs that many ranks, "
+        "which on one CPU wait for each other",
+    )
+
+
+def _gpus() -> Ability:
+    probe = probe_gpus()
+    return Ability(
+        name="GPU",
+        available=bool(probe.gpus),
+        found=probe.reason or gpu_words(probe.gpus),
+        next_step=probe.next_step and f"to measure GPUs: {probe.next_step}",
+    )
+
+
+def _energy() -> Ability:
+    domains, gap = find_domains(POWERCAP)
+    if gap is None:
+        return Ability(name="energy counters", available=True, found=_names(domains))
+    readable = "only root" in gap.reason
+    return Ability(
+        name="energy counters",
+        available=False,
+        found=gap.reason,
+        next_step=f"as root: chmod a+r {POWERCAP}/intel-rapl:*/energy_uj"
+        if readable
+        else "measure on bare metal; without counters energy is left out, with this reason",
+    )
+
+
+def _names(domains: tuple[Domain, ...]) -> str:
+    return ", ".join(domain.name for domain in domains)
+
+
+def _disk(root: Path) -> Ability:
+    free = shutil.disk_usage(root).free
+    enough = free >= DISK_NEEDED_BYTES
+    return Ability(
+        name="disk",
+        available=enough,
+        found=f"{size_text(free)} free",
+        next_step=None
+        if enough
+        else f"free {size_text(DISK_NEEDED_BYTES)}: the environments need about that much",
+    )
+
+
+def _shared_memory() -> Ability:
+    folder = Path("/dev/shm")
+    if not folder.is_dir():
+        return Ability(
+            name="shared memory",
+            available=False,
+            found="there is no /dev/shm",
+            next_step="mount one: NCCL stages data between GPUs through it",
+        )
+    free = shutil.disk_usage(folder).free
+    enough = free >= SHM_NEEDED_BYTES
+    return Ability(
+        name="shared memory",
+        available=enough,
+        found=f"{size_text(free)} free",
+        next_step=None
+        if enough
+        else f"give it {size_text(SHM_NEEDED_BYTES)} (containers: --shm-size)",
+    )
+
+
+def _locks() -> Ability:
+    folder = lock_folder()
+    parent = folder if folder.is_dir() else folder.parent
+    writable = os.access(parent, os.W_OK)
+    return Ability(
+        name="device locks",
+        available=writable,
+        found="can be written" if writable else f"{parent} cannot be written",
+        next_step=None if writable else "set TMPDIR to a folder you may write",
+    )
+
+
+def _environment(root: Path, name: str) -> Ability:
+    try:
+        manifest = read_manifest(root, name)
+    except CommwallError as error:
+        return _absent(name, str(error.parts["found"]))
+    if manifest is None:
+        return _absent(name, "not made yet")
+    pieces = [manifest.mode, f"Python {manifest.python}", f"{len(manifest.packages)} packages"]
+    if manifest.differences:
+        pieces.append(f"{len(manifest.differences)} depart from the lock")
+    torch = manifest.packages.get("torch")
+    found = ", ".join([*pieces, f"torch {torch}"] if torch else pieces)
+    return Ability(name=f"environment {name}", available=True, found=found)
+
+
+def _absent(name: str, reason: str) -> Ability:
+    return Ability(
+        name=f"environment {name}",
+        available=False,
+        found=reason,
+        next_step=f"run `make report`, or: commwall provision {name}",
+    )

@@ -1,0 +1,314 @@
+"""What the user asks for: config.yaml, the campaign files it names and the facts they use.
+
+Layer: measure. Reads `config/config.yaml`, `config/campaigns/*.yaml`, `config/facts/*.yaml`
+and `.cw/config.json`. Every problem of every file is told at once, before anything starts.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from commwall.measure.facts import Dataset, read_datasets, read_nccl_names, read_text
+from commwall.schema.base import canonical_json, digest
+from commwall.schema.case import Case, TrainingCase
+from commwall.schema.config import CampaignConfig, CaseConfig, Config, PlatformConfig
+from commwall.schema.errors import ConfigError
+from commwall.schema.parsing import nearest, parse_model, parse_yaml
+from commwall.schema.plan import Comparison
+from commwall.schema.treatment import NcclVariables
+
+CONFIG_NAME = "config/config.yaml"
+CAMPAIGNS_NAME = "config/campaigns"
+RESOLVED_NAME = ".cw/config.json"
+AUTO = "auto"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign file with every parameter of its cases resolved."""
+
+    name: str
+    """Name of the file without `.yaml`."""
+    config: CampaignConfig
+    cases: dict[str, Case]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """All that the user asked for, checked."""
+
+    config: Config
+    campaigns: tuple[Campaign, ...]
+
+
+class _Problems:
+    """Collects errors of several files."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, str]] = []
+
+    def attempt(self, read: Callable[[], T]) -> T | None:
+        """The value, or None with its problem noted."""
+        try:
+            return read()
+        except ConfigError as error:
+            self.add(str(error.parts["where"]), str(error.parts["found"] or error.what))
+            return None
+
+    def add(self, where: str, found: str) -> None:
+        """Note problems, one a line of `found`."""
+        self._found += [(where, line) for line in found.splitlines()]
+
+    def raise_if_any(self) -> None:
+        """Tell all problems in one error."""
+        if not self._found:
+            return
+        files = sorted({where for where, _ in self._found})
+        raise ConfigError(
+            f"{len(self._found)} problem(s) in {len(files)} file(s)",
+            where=", ".join(files),
+            found="\n".join(f"{where}: {line}" for where, line in self._found),
+            next_step="correct them and run again; nothing was started",
+        )
+
+
+def load(
+    root: Path, overrides: Mapping[str, Any] | None = None, *, has_gpu: bool = False
+) -> Configuration:
+    """Read and check everything the configuration names.
+
+    Args:
+        root: the checkout.
+        overrides: keys to set above config.yaml, nested as there.
+        has_gpu: whether `auto` may choose the campaign for GPUs.
+
+    Raises:
+        ConfigError: naming every problem of every file.
+    """
+    problems = _Problems()
+    data = problems.attempt(lambda: merged(root, overrides or {}))
+    config = None
+    if data is not None:
+        config = problems.attempt(lambda: parse_model(Config, data, CONFIG_NAME))
+    names = _campaign_names(root, config.campaigns if config else _asked(data), has_gpu)
+    campaigns = _load_campaigns(root, names, problems)
+    problems.raise_if_any()
+    assert config is not None  # else it would have been among the problems
+    return Configuration(config, campaigns)
+
+
+def load_campaigns(root: Path, names: Iterable[str]) -> tuple[Campaign, ...]:
+    """Read and check campaign files alone.
+
+    Args:
+        root: the checkout.
+        names: of the files, without `.yaml`.
+
+    Raises:
+        ConfigError: naming every problem.
+    """
+    problems = _Problems()
+    campaigns = _load_campaigns(root, names, problems)
+    problems.raise_if_any()
+    return campaigns
+
+
+def load_config(root: Path, overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read and check the main configuration alone.
+
+    Raises:
+        ConfigError: naming every problem.
+    """
+    return parse_model(Config, merged(root, overrides or {}), CONFIG_NAME)
+
+
+def resolved_config(root: Path) -> Config:
+    """The configuration of the workflow's last start, overrides included, if it still holds.
+
+    A job must see what its workflow was told on the command line; once config.yaml has been
+    edited, the file counts again.
+
+    Raises:
+        ConfigError: naming every problem.
+    """
+    path = root / RESOLVED_NAME
+    if path.exists():
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept["source"] == digest(read_text(root, CONFIG_NAME)):
+                return parse_model(Config, kept["config"], RESOLVED_NAME)
+        except (ValueError, KeyError, TypeError):
+            path.unlink()
+    return load_config(root)
+
+
+def resolved_text(root: Path, config: Config) -> str:
+    """Content of `.cw/config.json`."""
+    source = digest(read_text(root, CONFIG_NAME))
+    return canonical_json({"source": source, "config": config.model_dump(mode="json")}) + "\n"
+
+
+def auto_name(root: Path, has_gpu: bool) -> str:
+    """The campaign file `auto` stands for on this machine."""
+    return "gpu" if has_gpu and _campaign_path(root, "gpu").exists() else "cpu-demo"
+
+
+def merged(root: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """config.yaml with keys set above it, not yet checked.
+
+    Raises:
+        ConfigError: if the file is absent, malformed or no mapping.
+    """
+    data = parse_yaml(read_text(root, CONFIG_NAME), CONFIG_NAME)
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        raise ConfigError(
+            "cannot use a configuration file",
+            where=CONFIG_NAME,
+            found=f"{type(data).__name__} {data!r}",
+            expected="a mapping of keys to values",
+        )
+    return _over(data, overrides)
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(below)
+    for key, value in above.items():
+        deeper = result.get(key)
+        if isinstance(deeper, Mapping) and isinstance(value, Mapping):
+            result[key] = _over(deeper, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _asked(data: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Campaigns of a configuration that has other problems, so that theirs are told as well."""
+    asked = (data or {}).get("campaigns", [AUTO])
+    whole = isinstance(asked, list) and all(isinstance(name, str) for name in asked)
+    return tuple(asked) if whole else ()
+
+
+def _campaign_names(root: Path, asked: Iterable[str], has_gpu: bool) -> tuple[str, ...]:
+    names = [auto_name(root, has_gpu) if name == AUTO else name for name in asked]
+    return tuple(dict.fromkeys(names))
+
+
+def _campaign_path(root: Path, name: str) -> Path:
+    return root / CAMPAIGNS_NAME / f"{name}.yaml"
+
+
+def _load_campaigns(root: Path, names: Iterable[str], problems: _Problems) -> tuple[Campaign, ...]:
+    datasets = problems.attempt(lambda: read_datasets(root))
+    nccl_names = problems.attempt(lambda: read_nccl_names(root))
+    loaded = [_load_campaign(root, name, datasets, nccl_names, problems) for name in names]
+    return tuple(campaign for campaign in loaded if campaign)
+
+
+def _load_campaign(
+    root: Path,
+    name: str,
+    datasets: dict[str, Dataset] | None,
+    nccl_names: frozenset[str] | None,
+    problems: _Problems,
+) -> Campaign | None:
+    file_name = f"{CAMPAIGNS_NAME}/{name}.yaml"
+    if not _campaign_path(root, name).exists():
+        problems.add(CONFIG_NAME, _unknown_campaign(root, name))
+        return None
+    config = problems.attempt(lambda: _read_campaign(root, file_name))
+    if config is None:
+        return None
+    for platform, planned in config.platforms.items():
+        problems.add(file_name, _platform_problems(f"platforms.{platform}", planned, nccl_names))
+    for comparison in config.comparisons:
+        problems.add(file_name, _comparison_problem(config, comparison))
+    cases = {
+        case: problems.attempt(_resolver(case, asked, config, datasets, file_name))
+        for case, asked in config.cases.items()
+    }
+    return Campaign(name, config, {case: found for case, found in cases.items() if found})
+
+
+def _read_campaign(root: Path, file_name: str) -> CampaignConfig:
+    return parse_model(CampaignConfig, parse_yaml(read_text(root, file_name), file_name), file_name)
+
+
+def _unknown_campaign(root: Path, name: str) -> str:
+    known = sorted(path.stem for path in (root / CAMPAIGNS_NAME).glob("*.yaml"))
+    near = nearest(name, [*known, AUTO])
+    hint = f"did you mean {near!r}?" if near else f"there are: {', '.join([AUTO, *known])}"
+    return f"campaigns: there is no file {CAMPAIGNS_NAME}/{name}.yaml; {hint}"
+
+
+def _platform_problems(
+    key: str, platform: PlatformConfig, nccl_names: frozenset[str] | None
+) -> str:
+    """Treatments that the platform's device cannot have, and unknown NCCL names; one a line."""
+    kind = platform.treatment.kind
+    problems = []
+    if kind == "emulated" and platform.device != "cpu":
+        problems.append(f"{key}.treatment: links are emulated on device cpu only")
+    if kind == "nccl" and platform.device != "cuda":
+        problems.append(f"{key}.treatment: NCCL variables act on device cuda only")
+    if isinstance(platform.treatment, NcclVariables) and nccl_names is not None:
+        for name in platform.treatment.variables:
+            if name not in nccl_names:
+                problems.append(f"{key}.treatment.variables.{name}: {_no_such(name, nccl_names)}")
+    return "\n".join(problems)
+
+
+def _no_such(name: str, known: frozenset[str]) -> str:
+    near = nearest(name, sorted(known))
+    hint = f"did you mean {near!r}?" if near else "see config/facts/nccl-variables.yaml"
+    return f"NCCL has no such variable and would ignore it; {hint}"
+
+
+def _comparison_problem(config: CampaignConfig, comparison: Comparison) -> str:
+    treatments = [
+        config.platforms[side].treatment.model_dump(exclude={"label"})
+        for side in (comparison.a, comparison.b)
+    ]
+    if comparison.control and treatments[0] != treatments[1]:
+        pair = f"{comparison.a} and {comparison.b}"
+        return f"comparisons: {pair} are a control but their treatments differ"
+    return ""
+
+
+def _resolver(
+    name: str,
+    asked: CaseConfig,
+    config: CampaignConfig,
+    datasets: dict[str, Dataset] | None,
+    file_name: str,
+) -> Callable[[], Case | None]:
+    """A function that resolves a case, raising ConfigError with the case's key."""
+
+    def resolve() -> Case | None:
+        if datasets is None:
+            return None
+        if asked.dataset not in datasets:
+            near = nearest(asked.dataset, datasets)
+            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(datasets))}"
+            found = f"cases.{name}.dataset: {asked.dataset!r} is not in config/facts; {hint}"
+            raise ConfigError("unknown data set", where=file_name, found=found)
+        resolved = asked.model_dump() | {
+            "windows": (asked.windows or config.windows).model_dump(),
+            "dataset_samples": datasets[asked.dataset].samples.value,
+        }
+        return _with_key(name, lambda: parse_model(TrainingCase, resolved, file_name))
+
+    return resolve
+
+
+def _with_key(name: str, parse: Callable[[], T]) -> T:
+    try:
+        return parse()
+    except ConfigError as error:
+        lines = str(error.parts["found"]).replace("(the whole file): ", "").splitlines()
+        found = "\n".join(f"cases.{name}: {line}" for line in lines)
+        raise ConfigError(error.what, where=str(error.parts["where"]), found=found) from error

@@ -1,0 +1,89 @@
+"""Sourced constants a plan needs: sizes of data sets, names of NCCL variables.
+
+Layer: measure. Reads `config/facts/*.yaml`.
+"""
+
+import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import RootModel
+
+from commwall.schema.base import Model, PositiveFloat, PositiveInt
+from commwall.schema.errors import ConfigError
+from commwall.schema.parsing import parse_model, parse_yaml
+
+
+class Fact(Model):
+    """A constant and where it comes from."""
+
+    value: PositiveFloat
+    unit: str
+    source: str
+    date: datetime.date
+    """When the source stated it."""
+    grade: Literal["primary", "secondary", "estimate"]
+    """primary: the makers' own statement; secondary: somebody else's; estimate: ours."""
+
+
+class Count(Fact):
+    """A fact that is a number of things."""
+
+    value: PositiveInt
+
+
+class Dataset(Model):
+    """A public data set."""
+
+    samples: Count
+
+
+class Datasets(RootModel[dict[str, Dataset]]):
+    """Content of `datasets.yaml`."""
+
+
+class NcclNames(RootModel[dict[str, tuple[str, ...]]]):
+    """Content of `nccl-variables.yaml`: names under the purpose they serve."""
+
+
+def read_text(root: Path, name: str) -> str:
+    """Content of a file of the checkout that the user may have edited or moved.
+
+    Args:
+        root: the checkout.
+        name: path below it.
+
+    Raises:
+        ConfigError: if it is absent or no text.
+    """
+    try:
+        return (root / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            "cannot read a file",
+            where=name,
+            found=getattr(error, "strerror", None) or str(error),
+            expected="a readable UTF-8 text",
+            next_step="restore it; commands are run in the root of the checkout",
+        ) from error
+
+
+def read_datasets(root: Path) -> dict[str, Dataset]:
+    """Known data sets.
+
+    Raises:
+        ConfigError: if the file is absent or malformed.
+    """
+    name = "config/facts/datasets.yaml"
+    return parse_model(Datasets, parse_yaml(read_text(root, name), name), name).root
+
+
+def read_nccl_names(root: Path) -> frozenset[str]:
+    """NCCL variables that exist.
+
+    Raises:
+        ConfigError: if the file is absent or malformed.
+    """
+    name = "config/facts/nccl-variables.yaml"
+    groups = parse_model(NcclNames, parse_yaml(read_text(root, name), name), name).root
+    return frozenset(variable for names in groups.values() for variable in names)

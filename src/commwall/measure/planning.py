@@ -1,0 +1,180 @@
+"""From a campaign file and a machine to the frozen plan, and the plan in words.
+
+Layer: measure. Reads and writes no file.
+"""
+
+import random
+from collections.abc import Sequence
+
+from commwall.measure.configuration import Campaign
+from commwall.schema.case import Case, SuiteName
+from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
+from commwall.schema.record import MachineFacts
+from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
+from commwall.schema.units import rate_text, significant, time_text
+
+FINGERPRINT_DIGITS = 8
+LAUNCH_ALLOWANCE_S = 9.0
+"""Start of the interpreters and the process group, and their end, on two slow cores [s]."""
+CASE_ALLOWANCE_S = 2.0
+"""Building the model and the correctness checks of one case [s]."""
+WARMUP_SHARE = 0.5
+"""Share of the longest warm-up that a leg takes as a rule."""
+
+
+def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
+    """The plan of a campaign on this machine; the same input gives the same plan.
+
+    Args:
+        campaign: what the user asked for.
+        machine: this machine.
+        words: the machine in one line.
+    """
+    config = campaign.config
+    platforms = tuple(
+        PlannedPlatform(
+            name=name,
+            device=planned.device,
+            world_size=planned.world_size,
+            treatment=planned.treatment,
+        )
+        for name, planned in config.platforms.items()
+    )
+    return Plan(
+        id=campaign_id(campaign.name, machine.fingerprint),
+        title=config.title,
+        fingerprint=machine.fingerprint,
+        machine=words,
+        seed=config.seed,
+        platforms=platforms,
+        comparisons=config.comparisons,
+        suites=tuple(_plan_suite(campaign, suite) for suite in config.rounds),
+    )
+
+
+def campaign_id(name: str, fingerprint: str) -> str:
+    """The concrete identifier of a campaign file on this kind of machine."""
+    return f"{name}-{fingerprint[:FINGERPRINT_DIGITS]}"
+
+
+def visiting_orders(
+    platforms: Sequence[str], rounds: int, seed: int, suite: str
+) -> tuple[tuple[str, ...], ...]:
+    """Orders in which the rounds visit the platforms: a shuffle, its reverse, another shuffle, …
+
+    A drift over a pair of rounds then weighs the same on every platform. More rounds leave the
+    orders of the first ones as they were.
+
+    Args:
+        platforms: names, in plan order.
+        rounds: how many orders.
+        seed: of the campaign.
+        suite: name, so that suites differ.
+    """
+    orders: list[tuple[str, ...]] = []
+    for pair in range((rounds + 1) // 2):
+        order = list(platforms)
+        random.Random(f"{seed}/{suite}/{pair}").shuffle(order)
+        orders += [tuple(order), tuple(reversed(order))]
+    return tuple(orders[:rounds])
+
+
+def expected_launch_s(cases: Sequence[Case]) -> float:
+    """Expected duration of one launch [s]: windows of all legs, warm-ups and allowances."""
+    return LAUNCH_ALLOWANCE_S + sum(map(_expected_case_s, cases))
+
+
+def expected_suite_s(suite: PlannedSuite) -> float:
+    """Expected duration of all rounds of a suite [s]."""
+    launches = [
+        expected_launch_s([suite.cases[name] for name in cases])
+        for cases in suite.platforms.values()
+    ]
+    return suite.rounds * sum(launches)
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan for a reader: machine, platforms, cases, order of every round, expected time."""
+    parts = [
+        [
+            f"campaign  {plan.id}: {plan.title}",
+            f"machine   {plan.machine}",
+            f"seed      {plan.seed}",
+        ],
+        ["platforms", *[line for platform in plan.platforms for line in _platform_lines(platform)]],
+        *[_suite_lines(suite) for suite in plan.suites],
+        ["comparisons", *_comparison_lines(plan)],
+        [f"expected machine time  {time_text(sum(map(expected_suite_s, plan.suites)))}"],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _plan_suite(campaign: Campaign, suite: SuiteName) -> PlannedSuite:
+    config = campaign.config
+    cases = {name: case for name, case in campaign.cases.items() if case.suite == suite}
+    runs = {
+        name: tuple(case for case in cases if planned.cases is None or case in planned.cases)
+        for name, planned in config.platforms.items()
+    }
+    platforms = {name: own for name, own in runs.items() if own}
+    orders = visiting_orders(list(platforms), config.rounds[suite], config.seed, suite)
+    return PlannedSuite(suite=suite, cases=cases, platforms=platforms, orders=orders)
+
+
+def _expected_case_s(case: Case) -> float:
+    windows = case.windows
+    timed_s = sum(windows.full_s if leg == "full" else windows.other_s for leg in case.legs)
+    return CASE_ALLOWANCE_S + timed_s + WARMUP_SHARE * windows.warmup_max_s * len(case.legs)
+
+
+def _platform_lines(platform: PlannedPlatform) -> list[str]:
+    label = platform.treatment.label
+    processes = f"{platform.world_size} processes on {platform.device}"
+    return [
+        f"  {platform.name}: {label.title}; {processes}; {_treatment_text(platform.treatment)}",
+        f"    stands for      {label.stands_for}",
+        f"    does not cover  {label.does_not_cover}",
+    ]
+
+
+def _treatment_text(treatment: Treatment) -> str:
+    if isinstance(treatment, EmulatedLink):
+        rate, latency = treatment.bandwidth_bytes_per_s, treatment.latency_s
+        return f"emulated link of {rate_text(rate)} per direction and {time_text(latency)}"
+    if isinstance(treatment, NcclVariables):
+        return " ".join(f"{name}={value}" for name, value in treatment.variables.items())
+    return "the link as it is"
+
+
+def _suite_lines(suite: PlannedSuite) -> list[str]:
+    launches = suite.rounds * len(suite.platforms)
+    head = f"{suite.rounds} rounds of {len(suite.platforms)} platforms, {launches} launches"
+    orders = [
+        f"  round {number}: {', '.join(order)}" for number, order in enumerate(suite.orders, 1)
+    ]
+    cases = [f"  case {name}: {_case_text(case)}" for name, case in suite.cases.items()]
+    expected = f"  expected time: {time_text(expected_suite_s(suite))}"
+    return [f"suite {suite.suite}: {head}", *cases, *orders, f"{expected} ({_allowances()})"]
+
+
+def _case_text(case: Case) -> str:
+    windows = case.windows
+    size = f"{case.batch_per_gpu} samples of {case.sequence_length} tokens per process and step"
+    timed = f"full {significant(windows.full_s)} s, others {significant(windows.other_s)} s each"
+    legs = f"legs {', '.join(case.legs)} ({timed})"
+    return f"{case.model} {case.preset}, {size}, {case.precision}, {case.step_mode}; {legs}"
+
+
+def _allowances() -> str:
+    launch, case = significant(LAUNCH_ALLOWANCE_S), significant(CASE_ALLOWANCE_S)
+    return (
+        f"windows, {WARMUP_SHARE:.0%} of the longest warm-ups, "
+        f"{launch} s a launch and {case} s a case"
+    )
+
+
+def _comparison_lines(plan: Plan) -> list[str]:
+    return [
+        f"  {pair.a} against {pair.b}{' (control: the same treatment)' if pair.control else ''}"
+        for pair in plan.comparisons
+    ]

@@ -1,0 +1,88 @@
+"""The measuring verb's body: round by round, what a campaign of this machine still owes.
+
+Layer: measure. Reads the plan, records, `.envs/bench/manifest.json` and the configuration;
+writes records, the state and the attempt file, and the logs of the launches.
+"""
+
+import shutil
+import uuid
+from collections.abc import Sequence
+
+from commwall.host.environments import read_manifest
+from commwall.host.locks import device_locks
+from commwall.host.machine import Machine, probe_machine
+from commwall.measure.admission import refusal
+from commwall.measure.assembly import Setting, take_setting
+from commwall.measure.configuration import resolved_config
+from commwall.measure.session import Session
+from commwall.measure.tally import Order, Tally, Visit
+from commwall.records.layout import Layout
+from commwall.records.state import Attempt, write_state
+from commwall.records.store import clear_parts, read_plan
+from commwall.records.todo import Due, examine, todo
+from commwall.schema.case import SuiteName
+from commwall.schema.errors import Busy
+from commwall.schema.plan import Plan
+
+ROUND_ID_DIGITS = 12
+
+
+def measure_suite(order: Order) -> Attempt:
+    """Measure every case that is missing, invalid or stale, and write down how it went.
+
+    Returns:
+        The attempt as written.
+
+    Raises:
+        PlanError: if the campaign has no readable plan.
+        ConfigError: if configuration or manifest are malformed.
+        LaunchError: if workers cannot be ended, or the attempt cannot be written.
+    """
+    layout, tally = Layout(order.root), Tally(order)
+    plan = read_plan(layout.plan_path(order.campaign))
+    machine, manifest = probe_machine(), read_manifest(order.root, "bench")
+    refused = refusal(order.root, plan, machine, manifest)
+    if refused or manifest is None:
+        return tally.write(refused)
+    clear_parts(layout.campaign_dir(plan.id))
+    shutil.rmtree(order.launches_dir, ignore_errors=True)
+    setting = take_setting(order.root, plan, order.suite, machine, manifest)
+    key = setting.protocol.freshness_key
+    due = todo(plan, order.suite, examine(layout, plan, order.suite, key))
+    if due:
+        _measure_due(setting, visits(plan, order.suite, due), tally)
+    write_state(layout, plan, order.suite, key)
+    return tally.write()
+
+
+def visits(plan: Plan, suite: SuiteName, due: Sequence[Due]) -> tuple[Visit, ...]:
+    """The launches that are due, in the plan's order; those of a round share a fresh id."""
+    planned, found = plan.suite(suite), []
+    for item in due:
+        round_id = uuid.uuid4().hex[:ROUND_ID_DIGITS]
+        for platform in planned.orders[item.round - 1]:
+            cases = tuple(case for case in item.cases if case in planned.platforms[platform])
+            if cases:
+                found.append(Visit(item.round, round_id, platform, cases))
+    return tuple(found)
+
+
+def devices(plan: Plan, platforms: Sequence[str], machine: Machine) -> tuple[str, ...]:
+    """Names of the devices to hold: `cpu`, or the machine's first GPUs by their digests."""
+    used: set[str] = set()
+    for platform in map(plan.platform, platforms):
+        gpus = machine.facts.gpus[: platform.world_size]
+        used |= {gpu.uuid_digest for gpu in gpus} if platform.device == "cuda" else {"cpu"}
+    return tuple(sorted(used))
+
+
+def _measure_due(setting: Setting, planned: tuple[Visit, ...], tally: Tally) -> None:
+    """Hold the devices and measure; a held device ends the run before its first launch."""
+    order = tally.order
+    held = devices(setting.plan, [visit.platform for visit in planned], setting.machine)
+    timeouts = resolved_config(order.root).timeouts
+    try:
+        with device_locks(held, order.lock_wait_s, order.lock_folder) as locks:
+            Session(setting, timeouts, locks, tally).run(planned)
+    except Busy as error:
+        tally.note(planned[0], "contended", f"{error.parts['where']} is {error.parts['found']}")

@@ -1,0 +1,126 @@
+"""All launches of one run, while the devices are held.
+
+Layer: measure. Writes records as soon as the launch that found them has ended.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from commwall.host.locks import DeviceLock
+from commwall.measure.assembly import Circumstances, Setting, assemble
+from commwall.measure.planning import expected_launch_s
+from commwall.measure.progress import Progress
+from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
+from commwall.measure.tally import Tally, Visit
+from commwall.records.layout import Layout
+from commwall.records.store import write_record
+from commwall.schema.config import Timeouts
+from commwall.schema.result import LaunchRequest, NamedCase
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Session:
+    """Makes visits.
+
+    Args:
+        setting: what all records share.
+        timeouts: when a launch is given up.
+        locks: of the devices, held.
+        tally: takes what happens.
+    """
+
+    def __init__(
+        self, setting: Setting, timeouts: Timeouts, locks: tuple[DeviceLock, ...], tally: Tally
+    ) -> None:
+        self.setting, self.timeouts, self.locks, self.tally = setting, timeouts, locks, tally
+        self.order = tally.order
+        self.suite = setting.plan.suite(setting.suite)
+
+    def run(self, visits: Sequence[Visit]) -> None:
+        """Make every visit in turn; a full disk ends the run, other accidents do not.
+
+        Raises:
+            LaunchError: if processes cannot be started or ended.
+            OSError: if a file cannot be written for another reason than a full disk.
+        """
+        progress = Progress(self.order.say, len(visits), max(map(self._expected_s, visits)))
+        for visit in visits:
+            try:
+                self._visit(visit, progress)
+            except OSError as error:
+                if error.errno not in NO_SPACE:
+                    raise
+                self.tally.note(visit, "disk_full", error.strerror or str(error))
+                return
+
+    def _visit(self, visit: Visit, progress: Progress) -> None:
+        """Launch until every case has an outcome or an accident."""
+        waiting, number = visit.cases, 1
+        while waiting:
+            launch = self._launch(visit, number)
+            request = self._request(visit, waiting, launch.folder)
+            progress.begin(f"round {visit.round} of {self.suite.rounds}, {visit.platform}")
+            outcome = run_launch(request, launch)
+            self._keep(request, outcome)
+            progress.end(_summary(outcome))
+            if outcome.cause:
+                self.tally.note(visit, outcome.cause, outcome.detail, outcome.lost, launch.log)
+            waiting, number = outcome.remaining, number + 1
+
+    def _keep(self, request: LaunchRequest, outcome: LaunchOutcome) -> None:
+        circumstances = Circumstances(
+            request=request,
+            ended_at=outcome.ended_at,
+            energy=outcome.energy,
+            variables=outcome.variables,
+        )
+        layout = Layout(self.order.root)
+        for result in outcome.results:
+            write_record(layout, assemble(self.setting, circumstances, result))
+            self.tally.measured += 1
+
+    def _request(self, visit: Visit, cases: Sequence[str], folder: Path) -> LaunchRequest:
+        platform = self.setting.plan.platform(visit.platform)
+        cpus = self.setting.machine.facts.cpu_count
+        return LaunchRequest(
+            campaign=self.setting.plan.id,
+            platform=platform,
+            suite=self.setting.suite,
+            round=visit.round,
+            round_id=visit.round_id,
+            cases=tuple(NamedCase(name=case, case=self.suite.cases[case]) for case in cases),
+            output_dir=str(folder),
+            threads_per_rank=max(1, cpus // platform.world_size),
+            collective_timeout_s=self.timeouts.collective_s,
+        )
+
+    def _launch(self, visit: Visit, number: int) -> Launch:
+        name = visit.launch_name(number)
+        return Launch(
+            folder=self.order.launches_dir / name,
+            log=self.order.logs / f"{name}.log",
+            timeouts=self.timeouts,
+            inherited=tuple(lock.descriptor for lock in self.locks),
+            module=self.order.module,
+            grace_s=self.order.grace_s,
+            on_start=self._note_holders,
+        )
+
+    def _note_holders(self, launcher: int) -> None:
+        for lock in self.locks:
+            lock.note_holders(os.getpid(), launcher)
+
+    def _expected_s(self, visit: Visit) -> float:
+        return expected_launch_s([self.suite.cases[case] for case in visit.cases])
+
+
+def _summary(outcome: LaunchOutcome) -> str:
+    """Outcomes of a launch in words."""
+    told = [
+        f"{result.case} {result.status}" + (f" ({result.cause})" if result.cause else "")
+        for result in outcome.results
+    ]
+    return ", ".join(told) or "no outcome"

@@ -1,0 +1,187 @@
+"""What happens once when the workflow starts: configuration, plans, states, code digests.
+
+Layer: measure. Reads config/, envs/bench.lock, results/*/plan.json and records; writes
+`results/<campaign>/plan.json`, `.cw/<campaign>/<suite>.state`, `.cw/code/*.digest`,
+`.cw/config.json` and `.cw/prepared.json`, each only if its content would change, so that its
+time can be a trigger. Removes the manifest of an environment that is not the one asked for.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from commwall.host.environments import manifest_path, read_manifest
+from commwall.host.lockfiles import lock_digest, lock_path, read_lock
+from commwall.host.machine import Machine, probe_machine
+from commwall.measure.configuration import RESOLVED_NAME, Campaign, load, resolved_text
+from commwall.measure.planning import build_plan, campaign_id
+from commwall.records.freshness import code_digest, freshness_key
+from commwall.records.layout import Layout
+from commwall.records.state import write_state
+from commwall.records.store import model_text, read_plan, write_if_different
+from commwall.schema.base import Model
+from commwall.schema.case import SuiteName
+from commwall.schema.config import Config
+from commwall.schema.errors import CommwallError
+from commwall.schema.parsing import parse_json_model
+from commwall.schema.plan import Plan
+
+PREPARED_NAME = ".cw/prepared.json"
+READING_PARTS = ("analysis", "report")
+"""Packages whose code decides what tables and pages look like."""
+NOT_MADE = "adopted-not-made-yet"
+"""Identity of an adopted environment before its packages are known: nothing is fresh."""
+
+
+class PreparedCampaign(Model):
+    """One campaign as the workflow sees it."""
+
+    id: str
+    mine: bool
+    """True if this machine measures it now."""
+    suites: tuple[SuiteName, ...]
+    """Suites whose state was written; empty if the plan cannot be read."""
+    problems: tuple[str, ...] = ()
+
+
+class Prepared(Model):
+    """What the workflow builds its jobs from."""
+
+    config: Config
+    campaigns: tuple[PreparedCampaign, ...]
+    """Those of this machine in the configured order, then all others that have a plan."""
+
+    @property
+    def mine(self) -> tuple[PreparedCampaign, ...]:
+        """Campaigns this machine measures."""
+        return tuple(campaign for campaign in self.campaigns if campaign.mine)
+
+
+def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
+    """Check everything, then bring plans, states and triggers up to date.
+
+    Called in the workflow's main process only.
+
+    Args:
+        root: the checkout.
+        overrides: keys set above config.yaml, nested as there.
+
+    Raises:
+        ConfigError: naming every problem of the configuration; nothing is written then.
+        ProvisionError: if envs/bench.lock is absent.
+    """
+    machine = probe_machine()
+    wanted = load(root, overrides, has_gpu=bool(machine.facts.gpus))
+    drop_unwanted_environments(root, wanted.config)
+    identity = environment_identity(root, wanted.config)
+    mine = tuple(_prepare_mine(root, campaign, machine, identity) for campaign in wanted.campaigns)
+    others = tuple(_prepare_other(root, name) for name in _others(root, mine))
+    prepared = Prepared(config=wanted.config, campaigns=(*mine, *others))
+    for part in READING_PARTS:
+        text = code_digest(f"commwall.{part}") + "\n"
+        write_if_different(root / f".cw/code/{part}.digest", text)
+    write_if_different(root / RESOLVED_NAME, resolved_text(root, wanted.config))
+    write_if_different(root / PREPARED_NAME, model_text(prepared))
+    return prepared
+
+
+def examine_only(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
+    """What the main process prepared; nothing is written.
+
+    For sub-jobs, on another node perhaps, whose own look at the machine would name other
+    campaigns.
+
+    Args:
+        root: the checkout.
+        overrides: used only where nothing was prepared yet.
+
+    Raises:
+        ConfigError: naming every problem.
+    """
+    path = root / PREPARED_NAME
+    if path.exists():
+        return parse_json_model(Prepared, path.read_bytes(), PREPARED_NAME)
+    facts = probe_machine().facts
+    wanted = load(root, overrides, has_gpu=bool(facts.gpus))
+    mine = tuple(
+        PreparedCampaign(
+            id=campaign_id(campaign.name, facts.fingerprint),
+            mine=True,
+            suites=tuple(campaign.config.rounds),
+        )
+        for campaign in wanted.campaigns
+    )
+    others = tuple(_look_at_other(root, name)[0] for name in _others(root, mine))
+    return Prepared(config=wanted.config, campaigns=(*mine, *others))
+
+
+def environment_identity(root: Path, config: Config) -> str:
+    """What stands for the bench environment in a freshness key.
+
+    The lock as it is, or the package list that was adopted.
+
+    Raises:
+        ProvisionError: if there is no lock.
+        ConfigError: if the manifest is malformed.
+    """
+    if config.environments.bench.adopt is None:
+        return lock_digest(read_lock(lock_path(root, "bench")))
+    manifest = read_manifest(root, "bench")
+    return manifest.identity if manifest else NOT_MADE
+
+
+def drop_unwanted_environments(root: Path, config: Config) -> None:
+    """Remove manifests of environments that were made in another way than is asked for now.
+
+    What is not made has no manifest; the workflow then makes it.
+    """
+    for name in ("bench", "report"):
+        wanted = getattr(config.environments, name).adopt
+        try:
+            manifest = read_manifest(root, name)
+        except CommwallError:
+            manifest_path(root, name).unlink()
+            continue
+        if manifest and manifest.adopted_from != wanted:
+            manifest_path(root, name).unlink()
+
+
+def _prepare_mine(
+    root: Path, campaign: Campaign, machine: Machine, identity: str
+) -> PreparedCampaign:
+    layout = Layout(root)
+    plan = build_plan(campaign, machine.facts, machine.words)
+    write_if_different(layout.plan_path(plan.id), model_text(plan))
+    for suite in plan.suites:
+        key = freshness_key(suite.suite, identity)
+        write_state(layout, plan, suite.suite, key, datetime.now(UTC))
+    suites = tuple(suite.suite for suite in plan.suites)
+    return PreparedCampaign(id=plan.id, mine=True, suites=suites)
+
+
+def _prepare_other(root: Path, name: str) -> PreparedCampaign:
+    seen, plan = _look_at_other(root, name)
+    if plan is None:
+        return seen
+    try:
+        for suite in plan.suites:
+            write_state(Layout(root), plan, suite.suite, None)
+    except CommwallError as error:
+        return PreparedCampaign(id=name, mine=False, suites=(), problems=(str(error),))
+    return seen
+
+
+def _look_at_other(root: Path, name: str) -> tuple[PreparedCampaign, Plan | None]:
+    """Another machine's campaign; a plan that cannot be read is a problem, not a stop."""
+    try:
+        plan = read_plan(Layout(root).plan_path(name))
+    except CommwallError as error:
+        return PreparedCampaign(id=name, mine=False, suites=(), problems=(str(error),)), None
+    suites = tuple(suite.suite for suite in plan.suites)
+    return PreparedCampaign(id=name, mine=False, suites=suites), plan
+
+
+def _others(root: Path, mine: tuple[PreparedCampaign, ...]) -> tuple[str, ...]:
+    own = {campaign.id for campaign in mine}
+    return tuple(name for name in Layout(root).campaigns() if name not in own)

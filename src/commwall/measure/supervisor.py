@@ -1,0 +1,292 @@
+"""One launch of the worker processes: start, watch, end, and what came of it.
+
+Layer: measure; knows the workers only as a command. Writes `request.json` into the launch's
+folder under `.cw/launch/`, reads the results there; the workers' output goes to the log.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from commwall.host.energy import EnergySampler
+from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of
+from commwall.host.secrecy import without_places
+from commwall.records.state import AccidentCause
+from commwall.records.store import model_text, write_atomically
+from commwall.schema.config import Timeouts
+from commwall.schema.errors import ConfigError, LaunchError
+from commwall.schema.parsing import parse_json_model
+from commwall.schema.result import CaseResult, LaunchRequest
+from commwall.schema.treatment import NcclVariables
+
+WORKER_MODULE = "commwall.workers.start"
+PROGRESS = re.compile(rb"commwall-progress (\S+) (\S+)")
+POLL_S = 0.2
+GRACE_S = 10.0
+TAIL_BYTES = 20_000
+DETAIL_LENGTH = 500
+WORST_FIRST = ("out_of_memory", "unsupported", "check_failed", "error")
+"""Of several ranks that failed, the one whose cause explains the others."""
+SIGNS: tuple[tuple[AccidentCause, re.Pattern[str]], ...] = (
+    ("disk_full", re.compile(r"No space left on device|Disk quota exceeded")),
+    ("gpu_lost", re.compile(r"GPU is lost|fallen off the bus|device-side error.*unrecoverable")),
+    ("timeout", re.compile(r"[Tt]imed out|operation timeout")),
+    ("killed", re.compile(r"exitcode\s*:\s*-\d+ \(pid")),
+)
+"""What the end of a log tells of an accident; the first that is found counts.
+
+A hung collective is told before a killed process: torchrun kills what does not answer.
+"""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to run a launch."""
+
+    folder: Path
+    """Where request and results lie."""
+    log: Path
+    """Takes the whole output of the workers."""
+    timeouts: Timeouts
+    inherited: tuple[int, ...] = ()
+    """Descriptors the workers keep open: the device locks."""
+    module: str = WORKER_MODULE
+    """Module that becomes the workers; called with the request's path and `--parent PID`."""
+    grace_s: float = GRACE_S
+    """Time between SIGTERM and SIGKILL [s]."""
+    on_start: Callable[[int], None] = lambda pid: None
+    on_leg: Callable[[str, str], None] = lambda case, leg: None
+
+
+@dataclass(frozen=True)
+class LaunchOutcome:
+    """What came of a launch."""
+
+    results: tuple[CaseResult, ...]
+    """Outcomes, in the order of the request."""
+    remaining: tuple[str, ...]
+    """Cases that were not begun and can run in another launch."""
+    lost: tuple[str, ...]
+    """Cases that had an accident."""
+    cause: AccidentCause | None
+    detail: str
+    ended_at: datetime
+    energy: EnergySampler
+    variables: Mapping[str, str]
+    """Environment of the workers."""
+
+
+@dataclass
+class _Watch:
+    """What is known of a running launch."""
+
+    deadline: float
+    case: str | None = None
+    """Case that is under way."""
+    begun: bool = False
+    late: str | None = None
+    """Why the launch was given up."""
+    unfinished: bytes = b""
+    """Beginning of a line of the log."""
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
+    """Run the workers to their end, or end them; afterwards none of them is left.
+
+    Args:
+        request: what to measure; its folder is emptied first.
+        launch: how.
+
+    Raises:
+        LaunchError: if a process cannot be started, or cannot be ended.
+        OSError: if files cannot be written.
+    """
+    path = _write_request(request, launch.folder)
+    launch.log.parent.mkdir(parents=True, exist_ok=True)
+    mark = uuid.uuid4().hex
+    environment = worker_environment(request, mark)
+    with EnergySampler() as energy, launch.log.open("wb") as stream:
+        process = _spawn(path, launch, environment, stream.fileno())
+        try:
+            launch.on_start(process.pid)
+            watch = _watch(process, launch)
+        finally:
+            left = end_launch(process.pid, mark, launch.grace_s)
+        if left:
+            raise _stuck(left)
+        code = process.wait()
+    return _outcome(request, launch, watch, code, environment, energy)
+
+
+def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:
+    """Variables of the workers: this process's own, but NCCL's only as the treatment says.
+
+    Args:
+        request: names the treatment.
+        mark: by which every process of the launch is known.
+    """
+    inherited = {name: v for name, v in os.environ.items() if not name.startswith("NCCL_")}
+    treatment = request.platform.treatment
+    chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
+    return {**inherited, **chosen, MARK_VARIABLE: mark, "PYTHONUNBUFFERED": "1"}
+
+
+def _write_request(request: LaunchRequest, folder: Path) -> Path:
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    path = folder / "request.json"
+    write_atomically(path, model_text(request))
+    return path
+
+
+def _spawn(
+    path: Path, launch: Launch, environment: Mapping[str, str], output: int
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", launch.module, str(path), "--parent", str(os.getpid())]
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=dict(environment),
+            pass_fds=launch.inherited,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LaunchError(
+            "the worker processes cannot be started",
+            where=launch.module,
+            found=error.strerror,
+            next_step="free memory or processes and run again",
+        ) from error
+
+
+def _watch(process: subprocess.Popen[bytes], launch: Launch) -> _Watch:
+    """Follow the log until the launcher has ended or a deadline has passed."""
+    watch = _Watch(deadline=time.monotonic() + launch.timeouts.startup_s)
+    with launch.log.open("rb") as log:
+        while True:
+            ended = process.poll() is not None
+            _note_progress(log.read(), watch, launch, process.pid)
+            if ended:
+                return watch
+            if time.monotonic() > watch.deadline:
+                watch.late = _why_late(watch, launch.timeouts)
+                return watch
+            time.sleep(POLL_S)
+
+
+def _note_progress(news: bytes, watch: _Watch, launch: Launch, pid: int) -> None:
+    """Take note of whole lines; the beginning of one waits for its end."""
+    lines, newline, watch.unfinished = (watch.unfinished + news).rpartition(b"\n")
+    for found in PROGRESS.finditer(lines + newline):
+        case, leg = (part.decode(errors="replace") for part in found.groups())
+        if not watch.begun:
+            watch.variables = environment_of(pid)
+        if case != watch.case:
+            watch.deadline = time.monotonic() + launch.timeouts.case_s
+        watch.begun, watch.case = True, case
+        launch.on_leg(case, leg)
+
+
+def _why_late(watch: _Watch, timeouts: Timeouts) -> str:
+    if not watch.begun:
+        return f"no case began within {timeouts.startup_s:g} s (timeouts.startup_s)"
+    return f"case {watch.case} took longer than {timeouts.case_s:g} s (timeouts.case_s)"
+
+
+def _outcome(
+    request: LaunchRequest,
+    launch: Launch,
+    watch: _Watch,
+    code: int,
+    environment: Mapping[str, str],
+    energy: EnergySampler,
+) -> LaunchOutcome:
+    found = [read_result(launch.folder, named.name) for named in request.cases]
+    results = tuple(result for result in found if result)
+    done = {result.case for result in results}
+    rest = tuple(named.name for named in request.cases if named.name not in done)
+    cause, detail = None, ""
+    if rest and all(result.status != "failed" for result in results):
+        cause, told = _diagnose(watch, code, _tail(launch.log))
+        detail = without_places(told, Path())[:DETAIL_LENGTH]
+    lost = (rest[:1] if watch.begun else rest) if cause else ()
+    return LaunchOutcome(
+        results=results,
+        remaining=rest[len(lost) :],
+        lost=lost,
+        cause=cause,
+        detail=detail,
+        ended_at=datetime.now(UTC),
+        energy=energy,
+        variables=watch.variables or environment,
+    )
+
+
+def read_result(folder: Path, case: str) -> CaseResult | None:
+    """What a launch found for a case; of several ranks that failed, the telling one.
+
+    A file that does not parse counts as none: the case then had an accident.
+    """
+    whole = _parse_result(folder / f"{case}.json")
+    if whole:
+        return whole
+    failed = [_parse_result(path) for path in sorted(folder.glob(f"{case}.rank*.failed.json"))]
+    told = [result for result in failed if result]
+    return min(told, key=lambda result: WORST_FIRST.index(result.cause or "error"), default=None)
+
+
+def _parse_result(path: Path) -> CaseResult | None:
+    try:
+        return parse_json_model(CaseResult, path.read_bytes(), path.name)
+    except (FileNotFoundError, ConfigError):
+        return None
+
+
+def _diagnose(watch: _Watch, code: int, tail: str) -> tuple[AccidentCause, str]:
+    """Cause of an accident and what is known of it."""
+    if watch.late:
+        return "timeout", watch.late
+    last = "; ".join(line.strip() for line in tail.splitlines() if line.strip())[-DETAIL_LENGTH:]
+    if code < 0:
+        return "killed", f"the launcher was ended by signal {-code}"
+    for cause, sign in SIGNS:
+        found = sign.search(tail)
+        if found:
+            return cause, _line_around(tail, found.start())
+    said = f"exit code {code}; the log ends: {last}" if last else f"exit code {code}, empty log"
+    return ("killed" if watch.begun else "launch_failed"), said
+
+
+def _line_around(text: str, position: int) -> str:
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    return text[start : end if end >= 0 else None].strip()
+
+
+def _tail(log: Path) -> str:
+    with log.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - TAIL_BYTES))
+        return stream.read().decode(errors="replace")
+
+
+def _stuck(pids: tuple[int, ...]) -> LaunchError:
+    return LaunchError(
+        "worker processes do not end",
+        where=f"processes {', '.join(map(str, pids))}",
+        found="alive after SIGKILL, so stuck in the kernel",
+        next_step="look at the kernel's log; a machine whose driver hangs must be restarted",
+    )

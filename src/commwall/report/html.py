@@ -1,0 +1,58 @@
+"""Small pieces of HTML that notebooks show and pages embed.
+
+Layer: report. Reads and writes no file. All text is escaped here.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True, repr=False)
+class Html:
+    """A piece of HTML that Jupyter shows as it is."""
+
+    markup: str
+
+    def __repr__(self) -> str:
+        return f"<{len(self.markup)} characters of HTML>"
+
+    def _repr_html_(self) -> str:
+        return self.markup
+
+
+def paragraph(text: str, kind: str = "") -> Html:
+    """One paragraph; `kind` is its CSS class."""
+    return Html(f'<p class="{escape(kind)}">{escape(text)}</p>')
+
+
+def heading(text: str) -> Html:
+    """A heading below the page's title."""
+    return Html(f"<h2>{escape(text)}</h2>")
+
+
+def bullets(lines: Iterable[str]) -> Html:
+    """A list, one line an item."""
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return Html(f"<ul>{items}</ul>")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> Html:
+    """A table that scrolls on narrow screens; the first cell of a row heads it."""
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    body = "".join(_row(row) for row in rows)
+    return Html(
+        f'<p class="caption">{escape(caption)}</p><div class="scroll"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def joined(parts: Iterable[Html], kind: str = "") -> Html:
+    """Several pieces in one block of the CSS class `kind`."""
+    return Html(f'<div class="{escape(kind)}">{"".join(part.markup for part in parts)}</div>')
+
+
+def _row(cells: Sequence[str]) -> str:
+    first, *others = cells
+    data = "".join(f"<td>{escape(text)}</td>" for text in others)
+    return f'<tr><th scope="row">{escape(first)}</th>{data}</tr>'

@@ -1,0 +1,314 @@
+"""Prose and tables of a page: every number in them comes from the analysis.
+
+Layer: report. Reads and writes no file.
+"""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from commwall.analysis.gaps import rounds_text
+from commwall.analysis.names import is_emulated
+from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts import Verdict
+from commwall.analysis.wording import (
+    centre_text,
+    decomposition_text,
+    noise_text,
+    ratio_text,
+    rounds_ratio_text,
+    sentence,
+    short_text,
+    spread_text,
+    values_text,
+)
+from commwall.report.html import Html, bullets, heading, joined, paragraph, table
+from commwall.report.page import Page
+from commwall.schema.base import digest
+from commwall.schema.case import TrainingCase
+from commwall.schema.plan import Comparison
+from commwall.schema.record import GpuFacts
+from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
+from commwall.schema.units import quantity_text, rate_text, size_text, time_text
+
+GAP_HEADS = {
+    "problem": "Problems",
+    "accident": "Accidents of the last run (measured again by the next)",
+    "record": "Records that are missing or not used",
+    "pair": "Rounds whose records must not be compared",
+    "stale": "Records made by older code or for an older plan",
+    "mark": "Doubts",
+    "value": "Values that could not be had",
+}
+NOT_COVERED = (
+    "One machine: another of the same kind may differ by more than the noise floor.",
+    "Input pipeline: the data are synthetic and already on the device.",
+    "Convergence: only the loss of the first steps is compared.",
+    "Verdicts are about throughput; the other quantities explain it and their intervals are "
+    "not corrected for their number.",
+)
+
+
+def headline(page: Page) -> Html:
+    """The campaign's title."""
+    return heading(page.analysis.evidence.index.title)
+
+
+def verdicts(page: Page) -> Html:
+    """Each throughput verdict with ratio, noise floor and spread; or what is missing for one."""
+    analysis = page.analysis
+    if not analysis.primary:
+        return joined([paragraph(line, "verdict") for line in why_no_verdict(analysis)], "card")
+    return joined(_verdict_card(verdict, analysis) for verdict in analysis.primary)
+
+
+def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
+    """What is missing for any verdict."""
+    if analysis.evidence.plan is None:
+        return ("No verdict: the campaign's plan cannot be read; see the problems.",)
+    if not analysis.evidence.plan.comparisons:
+        return ("No verdict: the campaign asks for no comparison.",)
+    return ("No verdict: no case runs on both platforms of a comparison.",)
+
+
+def not_covered(page: Page) -> Html:
+    """What the verdicts do not show."""
+    return bullets(not_covered_lines(page.analysis))
+
+
+def not_covered_lines(analysis: Analysis) -> tuple[str, ...]:
+    """What the verdicts do not show: of each treatment, of the cases, and in general."""
+    plan = analysis.evidence.plan
+    platforms = plan.platforms if plan else ()
+    labels = [f"{p.treatment.label.title}: {p.treatment.label.does_not_cover}" for p in platforms]
+    return tuple(dict.fromkeys([*labels, *_absences(analysis), *NOT_COVERED]))
+
+
+def gaps(page: Page) -> Html:
+    """Everything missing, refused or doubtful, gravest first."""
+    parts = []
+    for kind, head in GAP_HEADS.items():
+        own = [str(gap) for gap in page.analysis.gaps if gap.kind == kind]
+        if own:
+            parts += [paragraph(f"{head}:", "lead"), bullets(own)]
+    return joined(parts) if parts else paragraph("Nothing is missing and nothing was refused.")
+
+
+def platforms(page: Page) -> Html:
+    """What was compared: each treatment, what it stands for, and what not."""
+    plan = page.analysis.evidence.plan
+    rows = [
+        (
+            page.analysis.names[platform.name],
+            platform.name,
+            f"{platform.world_size} x {platform.device}",
+            _treatment_text(platform.treatment),
+            platform.treatment.label.stands_for,
+            platform.treatment.label.does_not_cover,
+        )
+        for platform in (plan.platforms if plan else ())
+    ]
+    heads = ("name", "platform", "processes", "link", "stands for", "does not cover")
+    return table(heads, rows, "Platforms: one machine, different treatments of its link.")
+
+
+def cases(page: Page) -> Html:
+    """Parameters of each case."""
+    plan = page.analysis.evidence.plan
+    suites = plan.suites if plan else ()
+    named = [(name, case, s.rounds) for s in suites for name, case in s.cases.items()]
+    heads = ("case", "model", "batch", "sequence", "precision", "step", "buckets", "rounds")
+    return table(heads, [_case_row(*item) for item in named], "Cases, every parameter resolved.")
+
+
+def quantity_tables(page: Page) -> Html:
+    """Every quantity of every comparison and case, one table each."""
+    analysis = page.analysis
+    places = dict.fromkeys((v.comparison, v.case) for v in analysis.verdicts)
+    return joined(_quantity_table(analysis, *place) for place in places)
+
+
+def decomposition(page: Page) -> Html:
+    """The throughput gap and its factors, one sentence a comparison."""
+    names = page.analysis.names
+    lines = [
+        f"{names[part.comparison.a]} against {names[part.comparison.b]}, case {part.case}: "
+        f"{decomposition_text(part)}"
+        for part in page.analysis.decompositions
+    ]
+    return bullets(lines) if lines else paragraph("No comparison to split.")
+
+
+def exposed_note(page: Page) -> Html:
+    """Says so where exposed communication came out negative, or exceeds the exchange alone."""
+    rounds = page.tables.rounds
+    low = rounds[(rounds["metric"] == "exposed_comm_time_s") & (rounds["value"] < 0)]
+    over = rounds[(rounds["metric"] == "overlap_ratio") & (rounds["value"] < 0)]
+    lines = [
+        *_places(low, "exposed communication is negative, the exchange costs less than noise"),
+        *_places(over, "overlap is negative, full costs more than compute and exchange in turn"),
+    ]
+    return bullets(lines) if lines else paragraph("No exposed communication or overlap is below 0.")
+
+
+def loss_table(page: Page) -> Html:
+    """Loss of the first steps per platform, and the largest difference from the first one."""
+    raw = page.tables.measurements
+    losses = raw[raw["metric"] == "loss"]
+    keys = ["case", "round", "rank", "step"]
+    rows = []
+    for case, own in losses.groupby("case", sort=False):
+        reference = own[own["platform"] == own["platform"].iloc[0]]
+        for platform, line in own.groupby("platform", sort=False):
+            both = line.merge(reference, on=keys, suffixes=("", "_reference"))
+            apart = (both["value"] / both["value_reference"] - 1).abs().max()
+            own_rank = line[line["rank"] == 0]["value"]
+            first, last = own_rank.iloc[0], own_rank.iloc[-1]
+            name = page.analysis.names.get(platform, platform)
+            shown = "no round in common" if both.empty else f"{apart:.1e}" if apart else "0"
+            rows.append((name, str(case), f"{first:.6g}", f"{last:.6g}", shown))
+    heads = ("platform", "case", "first loss, rank 0", "last", "largest relative difference")
+    return table(heads, rows, "Loss; the difference is from the first platform in the same round.")
+
+
+def provenance(page: Page) -> Html:
+    """Machine, software, dates and digests of the records behind this page."""
+    words = "What the records behind this page say; where they differ, every value."
+    return table(("what", "found"), list(_provenance_rows(page.analysis)), words)
+
+
+def _verdict_card(verdict: Verdict, analysis: Analysis) -> Html:
+    names = analysis.names
+    control = " control" if verdict.comparison.control else ""
+    details = [values_text(verdict, names), f"Ratio: {ratio_text(verdict)}."]
+    details += [noise_text(verdict), spread_text(verdict, names), refused_text(verdict, analysis)]
+    lines = [paragraph(text, "detail") for text in details if text]
+    return joined(
+        [
+            paragraph(f"case {verdict.case}, {verdict.quantity.label}", "place"),
+            paragraph(sentence(verdict, names), "verdict"),
+            *(lines if verdict.ratio else lines[-1:]),
+        ],
+        f"card{control}",
+    )
+
+
+def refused_text(verdict: Verdict, analysis: Analysis) -> str:
+    """Rounds that this verdict could not use; empty if it used all."""
+    refusals = [
+        refusal.round
+        for pairing in analysis.pairings
+        if (pairing.comparison, pairing.case) == (verdict.comparison, verdict.case)
+        for refusal in pairing.refusals
+    ]
+    return f"Not used: {rounds_text(refusals)}; the reasons are listed below." if refusals else ""
+
+
+def _absences(analysis: Analysis) -> Iterator[str]:
+    """Quantities that no verdict has."""
+    for verdict in analysis.verdicts:
+        if not verdict.comparison.control and verdict.ratio is None and verdict.n == 0:
+            yield f"{verdict.quantity.label.capitalize()}: {verdict.why_none}."
+
+
+def _treatment_text(treatment: Treatment) -> str:
+    if isinstance(treatment, EmulatedLink):
+        rate, latency = rate_text(treatment.bandwidth_bytes_per_s), time_text(treatment.latency_s)
+        return f"emulated: {rate} per direction, {latency} per collective"
+    if isinstance(treatment, NcclVariables):
+        return ", ".join(f"{key}={value}" for key, value in treatment.variables.items())
+    return "as the machine offers it"
+
+
+def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
+    return (
+        name,
+        f"{case.model}, {case.preset}",
+        f"{case.batch_per_gpu} per process",
+        f"{case.sequence_length} tokens",
+        case.precision,
+        case.step_mode,
+        size_text(case.bucket_bytes),
+        str(rounds),
+    )
+
+
+def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Html:
+    a, b = analysis.names[comparison.a], analysis.names[comparison.b]
+    own = [v for v in analysis.verdicts if (v.comparison, v.case) == (comparison, case)]
+    control = ", A/A control" if comparison.control else ""
+    caption = f"Case {case}{control}: A = {a}, B = {b}."
+    level = f"{100 * analysis.confidence:g} %"
+    spread = "rounds: median (min to max)"
+    heads = (
+        "quantity",
+        "verdict",
+        "median A",
+        "median B",
+        f"A / B ({level} interval)",
+        spread,
+        "n",
+    )
+    rows = [_quantity_row(verdict) for verdict in own]
+    return table(heads, rows, caption)
+
+
+def _quantity_row(verdict: Verdict) -> tuple[str, ...]:
+    unit = verdict.quantity.metric.unit
+    medians = [quantity_text(value, unit) for value in verdict.medians or ()] or ["absent"] * 2
+    ratio = verdict.ratio
+    shown = [centre_text(ratio), rounds_ratio_text(ratio)] if ratio else ["none", "none"]
+    return (verdict.quantity.label, short_text(verdict), *medians, *shown, str(verdict.n))
+
+
+def _places(rows: pd.DataFrame, words: str) -> Iterator[str]:
+    for (label, case), own in rows.groupby(["label", "case"], sort=False):
+        yield f"{label}, {case}, {rounds_text(own['round'])}: {words}"
+
+
+def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    index, records = analysis.evidence.index, analysis.evidence.records
+    plan = analysis.evidence.plan
+    yield "campaign", index.campaign
+    yield "records", f"{len(records)} of {len(index.findings)} planned"
+    if plan:
+        yield "machine of the plan", plan.machine
+        yield "emulated links", "yes" if any(map(is_emulated, plan.platforms)) else "no"
+    for name, values in _facts(analysis).items():
+        known = list(dict.fromkeys(str(value) for value in values if value is not None))
+        if known:
+            yield name, "; ".join(known)
+    if records:
+        dates = sorted(record.measured_at for record in records)
+        yield "measured (UTC)", f"{dates[0]:%Y-%m-%d %H:%M} to {dates[-1]:%Y-%m-%d %H:%M}"
+        yield "digest of all records", digest(sorted(record.digest for record in records))
+
+
+def _facts(analysis: Analysis) -> dict[str, list[object]]:
+    """Each fact with its value in every record; several values are all shown."""
+    records = analysis.evidence.records
+    runtimes = [record.software.runtime for record in records if record.software.runtime]
+    return {
+        "CPU": [f"{r.machine.cpu_model}, {r.machine.cpu_count} usable" for r in records],
+        "GPUs": [_gpu_text(r.machine.gpus) for r in records],
+        "driver": [r.machine.driver for r in records],
+        "machine fingerprint": [r.machine.fingerprint for r in records],
+        "Python": [r.software.python for r in records],
+        "torch": [runtime.torch for runtime in runtimes],
+        "CUDA": [runtime.cuda for runtime in runtimes],
+        "NCCL": [runtime.nccl for runtime in runtimes],
+        "threads per process": [runtime.threads_per_rank for runtime in runtimes],
+        "trainable parameters": [f"{runtime.parameters:,}" for runtime in runtimes],
+        "commit": [_commit_text(r.software.git_commit, r.software.dirty) for r in records],
+        "protocol": [f"{r.id.suite} {r.protocol.version}" for r in records],
+        "environment lock": [r.software.lock_digest for r in records],
+        "code digest": [r.software.code_digest for r in records],
+    }
+
+
+def _gpu_text(gpus: tuple[GpuFacts, ...]) -> str | None:
+    return ", ".join(f"{g.name} {size_text(g.memory_bytes)}" for g in gpus) or None
+
+
+def _commit_text(commit: str | None, dirty: bool | None) -> str | None:
+    return commit and commit + (" with local changes" if dirty else "")

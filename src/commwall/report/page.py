@@ -1,0 +1,38 @@
+"""What a notebook works with: the analysis of one campaign, its tables and its looks.
+
+Layer: report. Reads index, plan and records of the campaign through `commwall.analysis`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.tables import Tables, tidy_tables
+from commwall.records.layout import Layout
+from commwall.report.style import Look, looks_of
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything one page shows."""
+
+    analysis: Analysis
+    tables: Tables
+    looks: dict[str, Look]
+    """Platform -> its look in every figure."""
+
+
+def open_page(root: str | Path, campaign: str, confidence: float) -> Page:
+    """Analyse a campaign for a page.
+
+    Args:
+        root: the checkout.
+        campaign: its name.
+        confidence: level of all intervals.
+
+    Raises:
+        EvidenceMissing: if the campaign has no index.
+        RecordError: if a record changed since the index was made.
+    """
+    analysis = analyse_campaign(Layout(Path(root)), campaign, confidence)
+    return Page(analysis, tidy_tables(analysis), looks_of(analysis.names))

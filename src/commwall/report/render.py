@@ -1,0 +1,198 @@
+"""Execute a notebook on a campaign and write its page.
+
+Layer: report. Reads `notebooks/<name>.py`; writes `results/<campaign>/notebooks/<name>.ipynb`
+and `.html`. The notebook runs in a process of its own with this interpreter as its kernel, so
+that a hung one can be ended; nothing of the user's Jupyter set-up takes part.
+"""
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import jupytext
+from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+
+from commwall.process import die_with_parent
+from commwall.records.layout import Layout
+from commwall.records.store import write_atomically
+from commwall.schema.errors import CommwallError
+from commwall.schema.parsing import nearest
+
+NOTEBOOKS = Path("notebooks")
+TEMPLATES = Path(__file__).with_name("templates")
+KERNEL = "commwall-report"
+PUBLISHED_KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+"""Kernel that published notebooks name: it exists wherever Jupyter does."""
+Parameters = Mapping[str, str | float]
+
+
+class RenderError(CommwallError):
+    """A notebook that does not exist, takes other parameters, or did not run to its end."""
+
+
+def render(
+    layout: Layout, campaign: str, notebook: str, confidence: float, timeout_s: float
+) -> tuple[Path, Path]:
+    """Execute a notebook on a campaign.
+
+    Args:
+        layout: the checkout.
+        campaign: which campaign to read.
+        notebook: name of the notebook, without suffix.
+        confidence: level of all intervals.
+        timeout_s: longest time the whole notebook may take [s].
+
+    Returns:
+        Paths of the executed notebook and of its page.
+
+    Raises:
+        RenderError: if there is no such notebook, a parameter is unknown or missing, a cell
+            fails or the time is over.
+    """
+    node = jupytext.read(_source(layout.root, notebook), fmt="py:percent")
+    parameters: Parameters = {"root": ".", "campaign": campaign, "confidence": confidence}
+    check_parameters(node, parameters, notebook)
+    executed = _executed(node, parameters, layout.root, notebook, timeout_s)
+    folder = layout.notebooks_dir(campaign)
+    paths = folder / f"{notebook}.ipynb", folder / f"{notebook}.html"
+    write_atomically(paths[0], jupytext.writes(executed, fmt="ipynb"))
+    write_atomically(paths[1], page_of(executed, f"{campaign}: {notebook}"))
+    return paths
+
+
+def page_of(executed: NotebookNode, title: str) -> str:
+    """The self-contained HTML page of an executed notebook."""
+    exporter = HTMLExporter(template_name="commwall", extra_template_basedirs=[str(TEMPLATES)])
+    css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    resources = {"page_css": css, "page_title": title}
+    page: str = exporter.from_notebook_node(executed, resources=resources)[0]
+    return page
+
+
+def check_parameters(node: NotebookNode, given: Parameters, notebook: str) -> None:
+    """Compare given parameters with those that the cell tagged `parameters` declares.
+
+    Raises:
+        RenderError: naming every parameter that is unknown or missing.
+    """
+    declared = _declared(node)
+    unknown = [
+        f"unknown: {name} (nearest: {nearest(name, declared)})" for name in given.keys() - declared
+    ]
+    missing = [f"missing: {name}" for name in declared - given.keys()]
+    if unknown or missing:
+        raise RenderError(
+            f"notebook {notebook} takes other parameters",
+            where=f"{NOTEBOOKS / notebook}.py, cell tagged 'parameters'",
+            found="\n".join(sorted(unknown + missing)),
+            expected=", ".join(sorted(declared)) or "no parameters",
+        )
+
+
+def _source(root: Path, notebook: str) -> Path:
+    known = sorted(path.stem for path in (root / NOTEBOOKS).glob("*.py"))
+    if notebook not in known:
+        raise RenderError(
+            f"there is no notebook {notebook!r}",
+            where=str(NOTEBOOKS),
+            found=", ".join(known) or "no notebook",
+            expected=f"did you mean {nearest(notebook, known)!r}?",
+        )
+    return root / NOTEBOOKS / f"{notebook}.py"
+
+
+def _declared(node: NotebookNode) -> set[str]:
+    """Names that cells tagged `parameters` assign."""
+    texts = [c.source for c in node.cells if "parameters" in c.metadata.get("tags", [])]
+    assigned = [item for text in texts for item in ast.parse(text).body]
+    targets = [t for item in assigned if isinstance(item, ast.Assign) for t in item.targets]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _executed(
+    node: NotebookNode, parameters: Parameters, root: Path, notebook: str, timeout_s: float
+) -> NotebookNode:
+    with tempfile.TemporaryDirectory(prefix="commwall-render-") as name:
+        folder = Path(name)
+        before, after = folder / "before.ipynb", folder / "after.ipynb"
+        node.metadata["kernelspec"] = PUBLISHED_KERNEL  # papermill asks it for the language
+        jupytext.write(node, before)
+        command = [sys.executable, "-m", "papermill", str(before), str(after)]
+        command += ["--kernel", KERNEL, "--cwd", str(root), "--no-progress-bar"]
+        command += ["--parameters_yaml", json.dumps(dict(parameters))]
+        finished = _run(command, _environment(folder), root, notebook, timeout_s)
+        if finished.returncode != 0:
+            raise _failure(notebook, after, finished.stderr)
+        return _cleaned(jupytext.read(after))
+
+
+def _run(
+    command: list[str], environment: dict[str, str], root: Path, notebook: str, timeout_s: float
+) -> subprocess.CompletedProcess[str]:
+    """Run papermill; it ends with this process, and its kernel ends with it."""
+    try:
+        return subprocess.run(
+            command,
+            cwd=root,
+            env=environment,
+            text=True,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            preexec_fn=partial(die_with_parent, signal.SIGKILL, os.getpid()),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RenderError(
+            f"notebook {notebook} did not end in time",
+            where=f"{NOTEBOOKS / notebook}.py",
+            found=f"still running after {timeout_s:g} s",
+            next_step="look for a cell that waits, or allow more with --timeout",
+        ) from error
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Environment of papermill and kernel: this interpreter, nobody's Jupyter configuration."""
+    spec = folder / "kernels" / KERNEL / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    words = {"argv": argv, "display_name": KERNEL, "language": "python"}
+    spec.write_text(json.dumps(words), encoding="utf-8")
+    private = ("JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    return {**os.environ, **dict.fromkeys(private, str(folder)), "JUPYTER_NO_CONFIG": "1"}
+
+
+def _failure(notebook: str, after: Path, stderr: str) -> RenderError:
+    """The first error of a notebook that failed, or what papermill said."""
+    errors = []
+    if after.exists():
+        cells = jupytext.read(after).cells
+        errors = [
+            f"cell {number}: {output.ename}: {output.evalue}"
+            for number, cell in enumerate(cells, start=1)
+            for output in cell.get("outputs", [])
+            if output.output_type == "error"
+        ]
+    return RenderError(
+        f"notebook {notebook} failed",
+        where=f"{NOTEBOOKS / notebook}.py",
+        found="\n".join(errors) or "\n".join(stderr.strip().splitlines()[-5:]),
+    )
+
+
+def _cleaned(node: NotebookNode) -> NotebookNode:
+    """Without paths and times of this run, and with a kernel name that opens everywhere."""
+    for key in ("papermill", "jupytext"):
+        node.metadata.pop(key, None)
+    node.metadata["kernelspec"] = PUBLISHED_KERNEL
+    for cell in node.cells:
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+    return node

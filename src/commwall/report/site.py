@@ -1,0 +1,159 @@
+"""The landing page, and a copy of every page and table beside it.
+
+Layer: report. Writes `results/site/index.html` and `results/site/<campaign>/`, which can be
+published as they are. A campaign that cannot be read is named with its problem and stops nothing.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.tables import DESCRIPTIONS
+from commwall.analysis.verdicts import Verdict
+from commwall.analysis.wording import noise_text, ratio_text, sentence, spread_text
+from commwall.records.layout import Layout
+from commwall.records.store import write_atomically
+from commwall.report.narrative import not_covered_lines, refused_text, why_no_verdict
+from commwall.report.render import TEMPLATES
+from commwall.schema.errors import CommwallError
+
+PAGE_TITLES = {
+    "summary": "Summary: verdict, ratio, all quantities",
+    "throughput": "Throughput: where the step's time goes",
+}
+TABLE_KINDS = (".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Card:
+    """One verdict on the landing page."""
+
+    place: str
+    verdict: str
+    details: tuple[str, ...]
+    control: bool
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """One rendered notebook."""
+
+    title: str
+    html: str
+    notebook: str | None
+
+
+@dataclass(frozen=True)
+class TableLink:
+    """One table in all its formats."""
+
+    name: str
+    holds: str
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One campaign on the landing page."""
+
+    campaign: str
+    title: str
+    state: str = ""
+    cards: tuple[Card, ...] = ()
+    problems: tuple[str, ...] = ()
+    pages: tuple[PageLink, ...] = ()
+    tables: tuple[TableLink, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+
+
+def publish(layout: Layout, campaigns: tuple[str, ...], confidence: float) -> Path:
+    """Write the landing page of these campaigns; what stood in its folder before is replaced.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        OSError: if the file system refuses.
+    """
+    folder = layout.site_dir()
+    shutil.rmtree(folder, ignore_errors=True)
+    entries = tuple(_entry(layout, campaign, confidence) for campaign in campaigns)
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    page = environment.get_template("site.html.j2").render(entries=entries, css=css)
+    write_atomically(folder / "index.html", page)
+    return folder / "index.html"
+
+
+def _entry(layout: Layout, campaign: str, confidence: float) -> Entry:
+    try:
+        analysis = analyse_campaign(layout, campaign, confidence)
+    except CommwallError as error:
+        return Entry(campaign, campaign, problems=(str(error),))
+    pages, tables = _copy_pages(layout, campaign), _copy_tables(layout, campaign)
+    missing = [f"page {name}: not rendered" for name in PAGE_TITLES if name not in pages]
+    index = analysis.evidence.index
+    return Entry(
+        campaign=campaign,
+        title=index.title,
+        state=f"{len(analysis.evidence.records)} of {len(index.findings)} records",
+        cards=tuple(_card(verdict, analysis) for verdict in analysis.primary),
+        problems=() if analysis.primary else why_no_verdict(analysis),
+        pages=tuple(pages.values()),
+        tables=tables,
+        not_covered=not_covered_lines(analysis),
+        gaps=(*missing, *(str(gap) for gap in analysis.gaps)),
+    )
+
+
+def _card(verdict: Verdict, analysis: Analysis) -> Card:
+    noise, spread = noise_text(verdict), spread_text(verdict, analysis.names)
+    details = (f"Ratio: {ratio_text(verdict)}.", noise, spread) if verdict.ratio else ()
+    shown = (*details, refused_text(verdict, analysis))
+    return Card(
+        place=f"case {verdict.case}, {verdict.quantity.label}",
+        verdict=sentence(verdict, analysis.names),
+        details=tuple(line for line in shown if line),
+        control=verdict.comparison.control,
+    )
+
+
+def _copy_pages(layout: Layout, campaign: str) -> dict[str, PageLink]:
+    """Copy the rendered notebooks; known ones first, in reading order."""
+    found = {path.stem: path for path in layout.notebooks_dir(campaign).glob("*.html")}
+    names = [*(n for n in PAGE_TITLES if n in found), *sorted(found.keys() - PAGE_TITLES.keys())]
+    links = {}
+    for name in names:
+        notebook = found[name].with_suffix(".ipynb")
+        html = _copy(layout, campaign, found[name])
+        executed = _copy(layout, campaign, notebook) if notebook.exists() else None
+        links[name] = PageLink(PAGE_TITLES.get(name, name), html, executed)
+    return links
+
+
+def _copy_tables(layout: Layout, campaign: str) -> tuple[TableLink, ...]:
+    folder = layout.tables_dir(campaign)
+    paths = {n: [p for k in TABLE_KINDS if (p := folder / (n + k)).exists()] for n in DESCRIPTIONS}
+    return tuple(
+        TableLink(name, DESCRIPTIONS[name], tuple(_copy(layout, campaign, path) for path in found))
+        for name, found in paths.items()
+        if found
+    )
+
+
+def _copy(layout: Layout, campaign: str, path: Path) -> str:
+    """Copy a file into the site; returns its address relative to the landing page."""
+    target = layout.site_dir() / campaign / path.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, target)
+    return f"{campaign}/{path.name}"

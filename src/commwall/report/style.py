@@ -1,0 +1,129 @@
+"""How figures look: one look per platform everywhere, fit for colour-blind readers and print.
+
+Layer: report. Reads and writes no file.
+"""
+
+import base64
+import io
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from commwall.report.html import Html, paragraph
+from commwall.schema.metrics import Metric
+from commwall.schema.units import quantity_text
+
+WIDTH_IN = 6.4
+WRAP_CHARACTERS = 22
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+"""Palette told apart with every common kind of colour blindness.
+
+Source: Okabe and Ito, Color Universal Design, 2008.
+"""
+HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+INK = "#222222"
+MUTED = "#767676"
+_SCALED_UNITS = frozenset({"s", "byte/s", "byte"})
+_LOOK = {
+    "font.size": 10.5,
+    "axes.titlesize": 11.5,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "hatch.linewidth": 0.6,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "commwall",
+    "figure.facecolor": "white",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, hatch and marker of one platform."""
+
+    color: str
+    hatch: str
+    marker: str
+
+
+def looks_of(platforms: Iterable[str]) -> dict[str, Look]:
+    """One look per platform, by the platforms' order in the plan; more than 7 repeat."""
+    return {
+        name: Look(COLORS[i % 7], HATCHES[i % 7], MARKERS[i % 7])
+        for i, name in enumerate(platforms)
+    }
+
+
+def new_figure(heights_in: Iterable[float]) -> tuple[Figure, list[Axes]]:
+    """A figure of stacked panels with the given heights [inch], in the house look."""
+    mpl.rcdefaults()
+    mpl.rcParams.update(_LOOK)
+    heights = list(heights_in)
+    figure = Figure(figsize=(WIDTH_IN, sum(heights)), layout="constrained")
+    grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)
+    return figure, list(grid[:, 0])
+
+
+def picture(figure: Figure, caption: str) -> Html:
+    """A figure with its caption, embedded so that the page stands alone.
+
+    A figure without panels has nothing to show but its label, which says what is missing.
+    """
+    if not figure.axes:
+        return paragraph(str(figure.get_label()), "missing")
+    stream = io.BytesIO()
+    with mpl.rc_context(_LOOK):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    data = base64.b64encode(stream.getvalue()).decode()
+    words = escape(caption)
+    return Html(
+        f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{words}</figcaption></figure>"
+    )
+
+
+def title_figure(figure: Figure, text: str, *, emulated: bool) -> None:
+    """Give a figure its title, which calls emulated links emulated."""
+    words = f"{text} (emulated links)" if emulated else text
+    wrapped = textwrap.fill(words, 62)
+    figure.suptitle(wrapped, x=0.01, ha="left", fontsize=12.5, fontweight="bold", color=INK)
+
+
+def value_axis(axes: Axes, metric: Metric, *, label: str | None = None) -> None:
+    """Name the horizontal axis and its unit: at each tick for scaled units, else in the label."""
+    scaled = metric.unit in _SCALED_UNITS
+    words = label or metric.label
+    axes.set_xlabel(words if scaled else f"{words} [{metric.unit}]")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
+    axes.set_axisbelow(True)
+    if scaled:
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, metric.unit)))
+
+
+def row_labels(axes: Axes, labels: list[str], rows: Iterable[float] | None = None) -> None:
+    """Label the rows of a panel from the top, long names wrapped."""
+    places = list(rows) if rows is not None else list(range(len(labels)))
+    axes.set_yticks(places, [textwrap.fill(text, WRAP_CHARACTERS) for text in labels])
+    axes.tick_params(axis="y", length=0)
+    if not axes.yaxis_inverted():
+        axes.invert_yaxis()
+
+
+def panel_height(rows: int, labels: Mapping[str, str] | Iterable[str] = ()) -> float:
+    """Height of a panel with that many rows [inch], more where labels wrap."""
+    texts = labels.values() if isinstance(labels, Mapping) else labels
+    lines = max((len(textwrap.wrap(text, WRAP_CHARACTERS)) for text in texts), default=1)
+    return 0.95 + rows * max(0.5, 0.2 * lines + 0.12)
+
+
+def _tick(value: float, unit: str) -> str:
+    return "0" if value == 0 else quantity_text(value, unit)

@@ -1,0 +1,91 @@
+"""All cases of a launch, one after the other, and what becomes of a case that fails.
+
+Layer: workers. Writes `<case>.json` (rank 0) or `<case>.rank<N>.failed.json` (a rank that
+fails) into the launch's output folder.
+"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+import torch
+
+from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
+from commwall.workers import training
+from commwall.workers.findings import write_result
+from commwall.workers.group import Group, join
+from commwall.workers.outcomes import (
+    EXIT_ACCIDENT,
+    EXIT_FAILED_CASE,
+    CheckFailed,
+    cause_of,
+    is_accident,
+)
+
+_LONGEST_DETAIL = 2000
+
+
+def run_cases(request: LaunchRequest) -> None:
+    """Measure all cases; a case that fails ends this process, and torchrun the others.
+
+    Going on in the same process group would pair one rank's next case with another's last.
+    """
+    torch.set_num_threads(request.threads_per_rank)
+    group: Group | None = None
+    for named in request.cases:
+        with _LastWords(request, named):
+            group = group or join(request)
+            result = training.run_case(named, group)
+            if group.rank == 0:
+                write_result(result, Path(request.output_dir) / f"{named.name}.json")
+            group.texts(f"written/{named.name}", "")
+    if group:
+        group.leave()
+
+
+def failed_result(case: str, rank: int, error: Exception) -> CaseResult:
+    """The result a failing rank leaves."""
+    detail = f"rank {rank}: {type(error).__name__}: {error}"
+    return CaseResult(
+        case=case,
+        status="failed",
+        cause=cause_of(error),
+        detail=detail[:_LONGEST_DETAIL],
+        checks=error.checks if isinstance(error, CheckFailed) else (),
+    )
+
+
+class _LastWords:
+    """Records an outcome that escapes its block, then ends the process at once.
+
+    At once, because leaving by the normal way could wait in gloo or NCCL for ranks that wait
+    for this one. An accident leaves no file: another rank has the reason, or there is none
+    that would come again.
+    """
+
+    def __init__(self, request: LaunchRequest, named: NamedCase) -> None:
+        self._folder = Path(request.output_dir)
+        self._case = named.name
+        self._rank = int(os.environ["RANK"])
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, Exception):
+            return
+        traceback.print_exception(kind, error, trace)
+        accident = is_accident(error)
+        if not accident:
+            result = failed_result(self._case, self._rank, error)
+            write_result(result, self._folder / f"{self._case}.rank{self._rank}.failed.json")
+        what = "an accident, not recorded" if accident else "failed"
+        sys.stderr.write(f"commwall: case {self._case}, rank {self._rank}: {what}\n")
+        sys.stderr.flush()
+        os._exit(EXIT_ACCIDENT if accident else EXIT_FAILED_CASE)

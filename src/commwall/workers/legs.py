@@ -1,0 +1,222 @@
+"""The legs of a training case: what one step of each does, and what it must get right.
+
+Layer: workers. Reads and writes no file.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from commwall.schema.case import TrainingCase
+from commwall.schema.result import Check
+from commwall.workers.group import Group
+from commwall.workers.models import FAMILIES
+from commwall.workers.outcomes import Unsupported
+
+FIRST_STEPS = 3
+"""Steps after seeding whose loss and gradients are recorded and compared."""
+_PYTORCH_BUCKET_BYTES = 25 * 2**20
+_RAMP = 1024
+_BITS = 2**52
+
+
+class Workload:
+    """A model, its optimiser and one batch on this rank's device.
+
+    Weights are the same on all ranks (seed), the batch is the rank's own (seed and rank) and
+    serves every step.
+    """
+
+    def __init__(self, case: TrainingCase, device: torch.device, rank: int) -> None:
+        family = FAMILIES[case.model]
+        torch.manual_seed(case.seed)
+        self.device = device
+        self.module = family.build(case.preset).to(device)
+        generator = torch.Generator().manual_seed(case.seed * 1009 + rank + 1)
+        batch = family.batch(case.preset, case.batch_per_gpu, case.sequence_length, generator)
+        self._batch = {name: values.to(device) for name, values in batch.items()}
+        self._optimizer = torch.optim.AdamW(self.module.parameters(), fused=True)
+        self._autocast = case.precision == "bfloat16"
+        self.parameters = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
+        self.parameters_expected = family.parameters_expected(case.preset)
+
+    def forward_backward(self, model: nn.Module) -> torch.Tensor:
+        """Fresh gradients of the batch's loss, which is returned detached."""
+        self._optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._autocast):
+            loss: torch.Tensor = model(**self._batch)
+        loss.backward()
+        return loss.detach()
+
+    def update(self) -> None:
+        """Let the optimiser apply the gradients."""
+        self._optimizer.step()
+
+    def step(self, model: nn.Module) -> None:
+        """One optimisation step."""
+        self.forward_backward(model)
+        self.update()
+
+    def gradients(self) -> list[torch.Tensor]:
+        """Gradients of all parameters, in the model's order."""
+        return [p.grad for p in self.module.parameters() if p.grad is not None]
+
+
+class FirstSteps(NamedTuple):
+    """What the first steps after seeding gave on this rank."""
+
+    losses: tuple[float, ...]
+    gradient_norms: tuple[float, ...]
+    checks: tuple[Check, ...]
+
+
+def require_precision(case: TrainingCase, device: torch.device) -> None:
+    """Raise Unsupported where the device cannot compute in the precision asked for."""
+    if case.precision == "bfloat16" and device.type == "cuda":
+        capability = torch.cuda.get_device_capability(device)
+        if capability < (8, 0):
+            raise Unsupported(
+                "the device cannot compute in bfloat16",
+                where=torch.cuda.get_device_name(device),
+                found=f"compute capability {capability[0]}.{capability[1]}",
+                expected="8.0 or later",
+                next_step="ask for float32",
+            )
+
+
+def distribute(workload: Workload, case: TrainingCase) -> DistributedDataParallel:
+    """The model under DDP with the case's bucket size.
+
+    At PyTorch's own size the argument is left out, so that its smaller first bucket is kept.
+    Buffers are constants of the model and not broadcast in every step.
+    """
+    own = case.bucket_bytes == _PYTORCH_BUCKET_BYTES
+    return DistributedDataParallel(
+        workload.module,
+        bucket_cap_mb=None if own else case.bucket_bytes / 2**20,
+        forward_sync_buffers=False,
+    )
+
+
+def bucket_bytes(ddp: DistributedDataParallel) -> tuple[int, ...]:
+    """Bytes of DDP's gradient buckets in the order of exchange [byte]; ask after a step."""
+    told = ddp._get_ddp_logging_data()
+    sizes = told.get("rebuilt_bucket_sizes") or told["bucket_sizes"]
+    return tuple(int(size) for size in str(sizes).split(","))
+
+
+def first_steps(workload: Workload, ddp: nn.Module, group: Group) -> FirstSteps:
+    """Take the first steps after seeding; gradients must be the same bits on all ranks."""
+    losses, norms, fingerprints = [], [], []
+    for _ in range(FIRST_STEPS):
+        losses.append(float(workload.forward_backward(ddp)))
+        gradients = workload.gradients()
+        norms.append(float(nn.utils.get_total_norm(gradients)))
+        fingerprints.append(group.all(_fingerprint(gradients)))
+        workload.update()
+    finite = all(abs(value) < float("inf") for value in (*losses, *norms))
+    equal = all(len(set(ranks)) == 1 for ranks in fingerprints)
+    words = "; ".join(", ".join(f"{rank:.0f}" for rank in ranks) for ranks in fingerprints)
+    checks = (
+        Check(
+            name="finite_loss_and_gradients",
+            passed=finite,
+            found=f"losses {losses}, gradient norms {norms}",
+            expected="finite numbers",
+        ),
+        Check(
+            name="gradients_equal_on_all_ranks",
+            passed=equal,
+            found=f"sums of the gradients' bits per step and rank: {words}",
+            expected="one sum per step after the exchange",
+        ),
+    )
+    return FirstSteps(tuple(losses), tuple(norms), checks)
+
+
+def parameter_check(workload: Workload) -> Check:
+    """The model is the one it is called."""
+    return Check(
+        name="parameter_count",
+        passed=workload.parameters == workload.parameters_expected,
+        found=str(workload.parameters),
+        expected=str(workload.parameters_expected),
+    )
+
+
+class Exchange:
+    """Leg `comm`: buckets of DDP's sizes, exchanged as DDP does, without compute."""
+
+    def __init__(self, buckets: tuple[int, ...], group: Group) -> None:
+        self._group = group
+        self._buffers = [torch.zeros(size // 4, device=group.device) for size in buckets]
+
+    def step(self) -> None:
+        """Exchange all buckets; the works are waited for in order, as DDP does."""
+        works = [dist.all_reduce(buffer, async_op=True) for buffer in self._buffers]
+        for work in works:
+            work.wait()
+
+    def check(self, name: str) -> Check:
+        """Exchange known values: x + r on rank r must become n x + n(n-1)/2.
+
+        The exchange is in place, so the input is the poison: x counts from 1 to 1024 over and
+        over, which makes it differ from the result everywhere. The buffers are zero afterwards.
+        """
+        ranks, rank, wrong = self._group.size, self._group.rank, 0
+        ramps = [_ramp(buffer) for buffer in self._buffers]
+        for buffer, ramp in zip(self._buffers, ramps, strict=True):
+            torch.add(ramp, rank, out=buffer)
+        self.step()
+        for buffer, ramp in zip(self._buffers, ramps, strict=True):
+            wrong += int((buffer != ranks * ramp + ranks * (ranks - 1) / 2).sum())
+            buffer.zero_()
+        return Check(
+            name=name,
+            passed=wrong == 0,
+            found=f"{wrong} of {sum(buffer.numel() for buffer in self._buffers)} values wrong",
+            expected="0 wrong",
+        )
+
+
+def link_rate_check(
+    buckets: tuple[int, ...], ranks: int, fastest_step_s: float, bound_bytes_per_s: float
+) -> Check:
+    """The rate of leg `comm` must not exceed the emulated link's.
+
+    Args:
+        buckets: bytes of the exchanged buckets [byte].
+        ranks: number of ranks n; a ring all-reduce sends 2(n-1)/n of the size per rank.
+        fastest_step_s: shortest step of leg `comm` [s].
+        bound_bytes_per_s: rate of the link per direction [byte/s].
+
+    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, section "AllReduce".
+    """
+    rate = 2 * (ranks - 1) / ranks * sum(buckets) / fastest_step_s
+    equation = f"2({ranks}-1)/{ranks} x {sum(buckets)} byte / {fastest_step_s:.6g} s"
+    return Check(
+        name="link_rate_bound",
+        passed=rate <= bound_bytes_per_s,
+        found=f"{equation} = {rate:.6g} byte/s",
+        expected=f"<= {bound_bytes_per_s:.6g} byte/s, the rate of the emulated link",
+    )
+
+
+def without_exchange(ddp: DistributedDataParallel, step: Callable[[nn.Module], None]) -> None:
+    """Leg `nosync`: the same step under DDP, gradients not exchanged."""
+    with ddp.no_sync():
+        step(ddp)
+
+
+def _ramp(like: torch.Tensor) -> torch.Tensor:
+    return torch.arange(like.numel(), device=like.device).remainder_(_RAMP).add_(1).float()
+
+
+def _fingerprint(tensors: list[torch.Tensor]) -> float:
+    """Sum of the bit patterns of float32 tensors, small enough for a float64 to hold exactly."""
+    total = sum(int(each.view(torch.int32).sum(dtype=torch.int64)) for each in tensors)
+    return float(total % _BITS)

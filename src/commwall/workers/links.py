@@ -1,0 +1,384 @@
+"""Emulated serial links: a process group that lets gloo move the data and a clock set the end.
+
+Layer: workers. Reads and writes no file. A serial link carries one operation after the other;
+an operation of w wire bytes per rank holds it for
+
+    latency_s + w / bandwidth_bytes_per_s
+
+and starts when the last rank has asked for it and the link is free. `EmulatedGroup` wraps gloo:
+before each operation the ranks agree through gloo on the latest such moment (they share
+CLOCK_MONOTONIC, being on one machine), so all have the same deadline. One thread per lane
+carries the operations in order and completes none before its deadline. If gloo itself needs
+longer, gloo sets the end; `LinkCounters` tells how often. Collectives use one lane; sends and
+receives have one each (the link is full duplex), which do not share the rate with it.
+
+Operations without a wire formula here are refused. Only what C++ code asks for without asking
+Python falls through to gloo undelayed; DDP does no such thing.
+"""
+
+import ctypes
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch.futures import Future
+
+from commwall.schema.treatment import EmulatedLink
+
+BACKEND = "emulated"
+EXIT_LINK = 5
+"""Exit code of a process whose emulated link lost gloo underneath."""
+_PR_SET_TIMERSLACK = 29
+_SWITCH_INTERVAL_S = 5e-4
+_NICENESS = 10
+_SENDERS_TAG, _RECEIVERS_TAG = 2**30, 2**30 + 1
+
+
+@dataclass
+class LinkCounters:
+    """What a link carried since the last reset."""
+
+    operations: int = 0
+    set_by_link: int = 0
+    """Operations whose end the emulated link set, not gloo."""
+
+    def reset(self) -> None:
+        """Forget everything carried so far."""
+        self.operations = self.set_by_link = 0
+
+    @property
+    def bound_share(self) -> float | None:
+        """Share of operations whose end the link set, or None if it carried none."""
+        return self.set_by_link / self.operations if self.operations else None
+
+
+_Agreement = Callable[[], tuple[int, int]]
+"""Waits for the other ranks; returns when the last of them asked and the duration [ns]."""
+
+
+class _Job(NamedTuple):
+    agreement: _Agreement
+    works: tuple[dist.Work, ...]
+    """What gloo does meanwhile."""
+    result: Any
+    done: Future
+
+
+class LinkWork(dist.Work):  # type: ignore[misc]
+    """Handle of an operation on its way; DDP waits on its future."""
+
+    def __init__(self, done: Future) -> None:
+        super().__init__()
+        self._done = done
+
+    def wait(self, timeout: timedelta | None = None) -> bool:  # noqa: ARG002 - gloo keeps it
+        """Block until the link has carried the operation; a hung one ends the process."""
+        self._done.wait()
+        return True
+
+    def get_future(self) -> Future:
+        """Future of the operation's tensors."""
+        return self._done
+
+    def is_completed(self) -> bool:
+        """Whether the link has carried the operation."""
+        return bool(self._done.done())
+
+    def result(self) -> Any:
+        """The operation's tensors."""
+        return self._done.wait()
+
+
+class _FatalErrors:
+    """Ends the process when an error leaves its block: a Future cannot carry it to the waiter."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            traceback.print_exception(kind, error, trace)
+            sys.stderr.write("commwall: gloo failed under the emulated link; this rank ends\n")
+            sys.stderr.flush()
+            os._exit(EXIT_LINK)
+
+
+class _Lane:
+    """One direction of the link, and the thread that ends its operations in order."""
+
+    def __init__(self, name: str, counters: LinkCounters) -> None:
+        self._counters = counters
+        self._free_at_ns = 0
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name=f"link-{name}", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: _Job) -> LinkWork:
+        self._jobs.put(job)
+        return LinkWork(job.done)
+
+    def close(self) -> None:
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        with _FatalErrors():
+            _wake_precisely()
+            while (job := self._jobs.get()) is not None:
+                self._end(job)
+                del job
+
+    def _end(self, job: _Job) -> None:
+        """Complete an operation when both gloo and the link are through with it."""
+        asked_ns, duration_ns = job.agreement()
+        for work in job.works:
+            work.wait()
+        moved_ns = time.monotonic_ns()
+        self._free_at_ns = max(asked_ns, self._free_at_ns) + duration_ns
+        self._counters.operations += 1
+        self._counters.set_by_link += moved_ns <= self._free_at_ns
+        _sleep_until(self._free_at_ns)
+        job.done.set_result(job.result)
+
+
+def _yield_to_link() -> None:
+    """Let the calling thread, which will compute, make way for gloo's and the link's threads.
+
+    A real link moves data beside the compute; here both need the same cores. Linux keeps a
+    niceness per thread; threads that exist already keep theirs.
+    """
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+
+
+def _wake_precisely() -> None:
+    """Have the kernel wake this thread without the usual 50 µs of slack (prctl(2))."""
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+
+
+def _sleep_until(deadline_ns: int) -> None:
+    while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
+        time.sleep(left_ns / 1e9)
+
+
+def _nbytes(tensors: Any) -> int:
+    """Bytes of a tensor or of arbitrarily nested lists of tensors [byte]."""
+    if isinstance(tensors, torch.Tensor):
+        return int(tensors.nbytes)
+    return sum(_nbytes(part) for part in tensors)
+
+
+class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
+    """A process group whose collectives take as long as a serial link would.
+
+    Args:
+        inner: gloo's group of the same ranks; moves the data.
+        link: rate and latency to emulate.
+
+    Source: wire bytes per rank of ring algorithms, NVIDIA nccl-tests, doc/PERFORMANCE.md;
+    gather and scatter as seen by the root, which carries all pieces but its own.
+    """
+
+    def __init__(self, inner: dist.ProcessGroupGloo, link: EmulatedLink) -> None:
+        super().__init__(inner.rank(), inner.size())
+        self._inner = inner
+        self._link = link
+        self._ranks: int = inner.size()
+        self.counters = LinkCounters()
+        names = ("collectives", "sends", "receives")
+        self._lanes = {name: _Lane(name, self.counters) for name in names}
+        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, inner)
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        _yield_to_link()
+
+    def getBackendName(self) -> str:  # noqa: N802 - torch's name
+        """Name under which the backend is registered."""
+        return BACKEND
+
+    def shutdown(self) -> None:
+        """Let the lanes finish and end their threads."""
+        for lane in self._lanes.values():
+            lane.close()
+
+    # Collectives. Names and arguments are torch's; `_part` is the ring's (n-1)/n.
+
+    def allreduce(self, tensors: Any, opts: Any = None) -> LinkWork:
+        """Ring all-reduce: a reduce-scatter and an all-gather, 2(n-1)/n of the size."""
+        opts = opts or dist.AllreduceOptions()
+        wire = 2 * self._part * _nbytes(tensors)
+        return self._carry(wire, lambda: self._inner.allreduce(tensors, opts), tensors)
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> LinkWork:
+        """As `allreduce`, of all tensors together."""
+        opts = opts or dist.AllreduceCoalescedOptions()
+        wire = 2 * self._part * _nbytes(tensors)
+        return self._carry(wire, lambda: self._inner.allreduce_coalesced(tensors, opts), tensors)
+
+    def broadcast(self, tensors: Any, opts: Any = None) -> LinkWork:
+        """Pipelined broadcast: the whole size passes every link."""
+        opts = opts or dist.BroadcastOptions()
+        return self._carry(_nbytes(tensors), lambda: self._inner.broadcast(tensors, opts), tensors)
+
+    def reduce(self, tensors: Any, opts: Any = None) -> LinkWork:
+        """Pipelined reduce: the whole size passes every link."""
+        opts = opts or dist.ReduceOptions()
+        return self._carry(_nbytes(tensors), lambda: self._inner.reduce(tensors, opts), tensors)
+
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> LinkWork:
+        """Ring all-gather: (n-1)/n of the gathered size."""
+        opts = opts or dist.AllgatherOptions()
+        wire = self._part * _nbytes(outputs)
+        return self._carry(wire, lambda: self._inner.allgather(outputs, inputs, opts), outputs)
+
+    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> LinkWork:
+        """As `allgather`, of all tensors together."""
+        opts = opts or dist.AllgatherOptions()
+        wire = self._part * _nbytes(outputs)
+        return self._carry(
+            wire, lambda: self._inner.allgather_coalesced(outputs, inputs, opts), outputs
+        )
+
+    def all_gather_single(self, output: Any, input: Any, opts: Any = None) -> LinkWork:  # noqa: A002
+        """As `allgather`, into one tensor."""
+        opts = opts or dist.AllgatherOptions()
+        wire = self._part * _nbytes(output)
+        return self._carry(wire, lambda: self._inner._allgather_base(output, input, opts), [output])
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> LinkWork:
+        """Ring reduce-scatter: (n-1)/n of the scattered size."""
+        opts = opts or dist.ReduceScatterOptions()
+        wire = self._part * _nbytes(inputs)
+        return self._carry(wire, lambda: self._inner.reduce_scatter(outputs, inputs, opts), outputs)
+
+    def reduce_scatter_single(self, output: Any, input: Any, opts: Any = None) -> LinkWork:  # noqa: A002
+        """As `reduce_scatter`, from one tensor."""
+        opts = opts or dist.ReduceScatterOptions()
+        wire = self._part * _nbytes(input)
+        return self._carry(
+            wire, lambda: self._inner._reduce_scatter_base(output, input, opts), [output]
+        )
+
+    def all_to_all_single(
+        self,
+        output: Any,
+        input: Any,
+        output_sizes: Any,
+        input_sizes: Any,
+        opts: Any = None,  # noqa: A002
+    ) -> LinkWork:
+        """All-to-all: all pieces but the own one, (n-1)/n of the size where they are equal."""
+        opts = opts or dist.AllToAllOptions()
+        wire = self._part * _nbytes(input)
+        return self._carry(
+            wire,
+            lambda: self._inner.alltoall_base(output, input, output_sizes, input_sizes, opts),
+            [output],
+        )
+
+    def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> LinkWork:
+        """The root's link carries the pieces of all other ranks."""
+        opts = opts or dist.GatherOptions()
+        wire = (self._ranks - 1) * _nbytes(inputs)
+        return self._carry(wire, lambda: self._inner.gather(outputs, inputs, opts), outputs)
+
+    def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> LinkWork:
+        """The root's link carries the pieces of all other ranks."""
+        opts = opts or dist.ScatterOptions()
+        wire = (self._ranks - 1) * _nbytes(outputs)
+        return self._carry(wire, lambda: self._inner.scatter(outputs, inputs, opts), outputs)
+
+    def barrier(self, opts: Any = None) -> LinkWork:
+        """No payload: the latency alone; the agreement is the barrier."""
+        agreement = self._agree_all(time.monotonic_ns(), self._duration_ns(0))
+        return self._lanes["collectives"].submit(_Job(agreement, (), [], Future()))
+
+    def send(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
+        """The whole size passes the link; starts when both sides have asked."""
+        duration_ns = self._duration_ns(_nbytes(tensors))
+        agreement = self._agree_with_peer(peer, (_SENDERS_TAG, _RECEIVERS_TAG), duration_ns)
+        works = (self._inner.send(tensors, peer, tag),)
+        return self._lanes["sends"].submit(_Job(agreement, works, [], Future()))
+
+    def recv(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
+        """The other end of `send`."""
+        duration_ns = self._duration_ns(_nbytes(tensors))
+        agreement = self._agree_with_peer(peer, (_RECEIVERS_TAG, _SENDERS_TAG), duration_ns)
+        works = (self._inner.recv(tensors, peer, tag),)
+        return self._lanes["receives"].submit(_Job(agreement, works, tensors, Future()))
+
+    def _refuse(self, *_: Any, **__: Any) -> LinkWork:
+        raise NotImplementedError(
+            "this operation is not emulated; gloo would carry it without the link's delay"
+        )
+
+    recv_anysource = alltoall = _refuse
+    all_gather_single_coalesced = allgather_into_tensor_coalesced = _refuse
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced = _refuse
+    _allgather_base = all_gather_single
+    _reduce_scatter_base = reduce_scatter_single
+    alltoall_base = all_to_all_single
+
+    @property
+    def _part(self) -> float:
+        return (self._ranks - 1) / self._ranks
+
+    def _carry(self, wire_bytes: float, move: Callable[[], dist.Work], result: Any) -> LinkWork:
+        agreement = self._agree_all(time.monotonic_ns(), self._duration_ns(wire_bytes))
+        return self._lanes["collectives"].submit(_Job(agreement, (move(),), result, Future()))
+
+    def _duration_ns(self, wire_bytes: float) -> int:
+        rate = self._link.bandwidth_bytes_per_s
+        return round((self._link.latency_s + wire_bytes / rate) * 1e9)
+
+    def _agree_all(self, asked_ns: int, duration_ns: int) -> _Agreement:
+        """Latest demand and longest duration among all ranks."""
+        agreed = torch.tensor([asked_ns, duration_ns])
+        opts = dist.AllreduceOptions()
+        opts.reduceOp = dist.ReduceOp.MAX
+        work = self._inner.allreduce([agreed], opts)
+
+        def wait() -> tuple[int, int]:
+            work.wait()
+            return int(agreed[0]), int(agreed[1])
+
+        return wait
+
+    def _agree_with_peer(self, peer: int, tags: tuple[int, int], duration_ns: int) -> _Agreement:
+        """Later demand of the two sides; `tags` of the stamps sent and received."""
+        asked_ns = time.monotonic_ns()
+        mine, theirs = torch.tensor([asked_ns]), torch.empty(1, dtype=torch.int64)
+        works = self._inner.send([mine], peer, tags[0]), self._inner.recv([theirs], peer, tags[1])
+
+        def wait() -> tuple[int, int]:
+            for work in works:
+                work.wait()
+            return max(asked_ns, int(theirs)), duration_ns
+
+        return wait
+
+
+def register(link: EmulatedLink) -> str:
+    """Register the backend that emulates this link, for `init_process_group`.
+
+    Returns:
+        The backend's name.
+    """
+
+    def create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> EmulatedGroup:
+        return EmulatedGroup(dist.ProcessGroupGloo(store, rank, size, timeout), link)
+
+    dist.Backend.register_backend(BACKEND, create, devices=["cpu"])
+    return BACKEND

@@ -1,0 +1,98 @@
+"""BERT with its masked-language-model head, as transformers implements it.
+
+Layer: workers. Reads and writes no file; nothing is downloaded: weights and data are random.
+Dropout is off, so that the loss is a function of seed, rank and exchange alone and can be
+compared between platforms; the step therefore lacks the dropout kernels of a real training.
+
+Source: Devlin et al., "BERT", arXiv:1810.04805, section 3 (sizes, 15 % masked positions).
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from transformers.models.bert.configuration_bert import BertConfig
+from transformers.models.bert.modeling_bert import BertForMaskedLM
+
+_MASKED_SHARE = 0.15
+_NOT_PREDICTED = -100
+_MASK_TOKEN = 4
+_FIRST_WORD = 5
+
+
+class Preset(NamedTuple):
+    """A size of the model."""
+
+    vocabulary: int
+    hidden: int
+    layers: int
+    heads: int
+    parameters: int
+    """Trainable parameters, with the decoder tied to the word embedding."""
+
+
+PRESETS = {
+    "large": Preset(30522, 1024, 24, 16, parameters=335_174_458),
+    "demo": Preset(2048, 192, 3, 3, parameters=1_866_368),
+}
+
+
+class MaskedLanguageModel(nn.Module):  # type: ignore[misc]
+    """BERT whose call returns the loss."""
+
+    def __init__(self, preset: Preset) -> None:
+        super().__init__()
+        config = BertConfig(
+            vocab_size=preset.vocabulary,
+            hidden_size=preset.hidden,
+            num_hidden_layers=preset.layers,
+            num_attention_heads=preset.heads,
+            intermediate_size=4 * preset.hidden,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+        self.bert = BertForMaskedLM(config)
+
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Mean cross-entropy over the masked positions.
+
+        Args:
+            input_ids: token numbers [batch, sequence].
+            labels: token numbers to predict, -100 elsewhere [batch, sequence].
+        """
+        loss: torch.Tensor = self.bert(input_ids=input_ids, labels=labels).loss
+        return loss
+
+
+def parameters_expected(preset: str) -> int:
+    """Trainable parameters that a preset must have."""
+    return PRESETS[preset].parameters
+
+
+def build(preset: str) -> nn.Module:
+    """The model with random weights drawn from torch's global generator, in training mode."""
+    return MaskedLanguageModel(PRESETS[preset]).train()
+
+
+def batch(
+    preset: str, samples: int, sequence_length: int, generator: torch.Generator
+) -> dict[str, torch.Tensor]:
+    """Synthetic data of one step, on the CPU.
+
+    Args:
+        preset: whose vocabulary to draw from.
+        samples: size of the batch.
+        sequence_length: tokens per sample.
+        generator: where the randomness comes from.
+
+    Returns:
+        Keyword arguments of the model's call, each [samples, sequence_length].
+    """
+    shape = (samples, sequence_length)
+    words = torch.randint(_FIRST_WORD, PRESETS[preset].vocabulary, shape, generator=generator)
+    masked = torch.rand(shape, generator=generator) < _MASKED_SHARE
+    masked[:, 0] = True  # no sample is without a prediction
+    return {
+        "input_ids": words.masked_fill(masked, _MASK_TOKEN),
+        "labels": words.masked_fill(~masked, _NOT_PREDICTED),
+    }

@@ -1,0 +1,143 @@
+"""Suite `training`: all legs of one case, on this rank.
+
+Layer: workers. Reads and writes no file (but see `commwall.workers.memory`). Every rank runs
+`run_case` in step; the legs come in a fixed order, the exchange-free ones last, because ranks
+that do not exchange gradients drift apart.
+"""
+
+import gc
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.result import CaseResult, Mark, NamedCase, RuntimeFacts
+from commwall.schema.treatment import EmulatedLink
+from commwall.workers import legs, memory
+from commwall.workers.findings import Findings, merge
+from commwall.workers.group import Group
+from commwall.workers.links import LinkCounters
+from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
+
+LEAST_BOUND_SHARE = 0.95
+"""Below this share of operations ended by the link, its emulation does not bind."""
+
+
+def run_case(named: NamedCase, group: Group) -> CaseResult:
+    """Measure a case with all its legs.
+
+    Returns:
+        The merged findings of all ranks; every rank gets the same.
+
+    Raises:
+        Unsupported: if the device cannot run it.
+        CheckFailed: if a result is wrong.
+    """
+    findings = Findings(named.name, group.rank)
+    _Run(named, group, findings).all_legs()
+    gc.collect()
+    mine = findings.result().model_dump_json()
+    reports = group.texts(f"findings/{named.name}", mine)
+    return merge([CaseResult.model_validate_json(report) for report in reports])
+
+
+class _Run:
+    """One rank's way through the legs of a case."""
+
+    def __init__(self, named: NamedCase, group: Group, findings: Findings) -> None:
+        self._name = named.name
+        self._case: TrainingCase = named.case
+        self._group = group
+        self._findings = findings
+
+    def all_legs(self) -> None:
+        device = self._group.device
+        legs.require_precision(self._case, device)
+        no_peak = memory.reset_peak(device)
+        workload = legs.Workload(self._case, device, self._group.rank)
+        self._findings.check(legs.parameter_check(workload))
+        buckets = self._distributed_legs(workload)
+        self._findings.runtime = self._runtime(workload.parameters, buckets)
+        if "comm" in self._case.legs:
+            self._exchange_alone(buckets)
+        if "single" in self._case.legs:
+            self._one_rank_alone(workload)
+        self._findings.peak(no_peak or memory.peak_bytes(device))
+
+    def _distributed_legs(self, workload: legs.Workload) -> tuple[int, ...]:
+        """Legs under DDP; returns the bytes of its buckets."""
+        ddp = legs.distribute(workload, self._case)
+        first = legs.first_steps(workload, ddp, self._group)
+        self._findings.values("loss", first.losses)
+        self._findings.values("gradient_norm", first.gradient_norms)
+        for check in first.checks:
+            self._findings.check(check)
+        self._leg("full", partial(workload.step, ddp))
+        if "nosync" in self._case.legs:
+            self._leg("nosync", partial(legs.without_exchange, ddp, workload.step))
+        return legs.bucket_bytes(ddp)
+
+    def _exchange_alone(self, buckets: tuple[int, ...]) -> None:
+        exchange = legs.Exchange(buckets, self._group)
+        self._findings.check(exchange.check("exchanged_values"))
+        timed = self._leg("comm", exchange.step)
+        self._findings.check(exchange.check("exchanged_values_after_timing"))
+        treatment = self._group.treatment
+        if isinstance(treatment, EmulatedLink):
+            fastest_s, rate = min(timed.step_s), treatment.bandwidth_bytes_per_s
+            self._findings.check(legs.link_rate_check(buckets, self._group.size, fastest_s, rate))
+
+    def _one_rank_alone(self, workload: legs.Workload) -> None:
+        """Rank 0 steps without DDP; the others sleep in the store until it is through."""
+        gc.collect()  # DDP's hooks go with it
+        if self._group.rank == 0:
+            self._leg("single", partial(workload.step, workload.module), Alone())
+        self._group.texts(f"single/{self._name}", "done")
+
+    def _leg(self, leg: Leg, step: Callable[[], None], crew: Crew | None = None) -> Timed:
+        """Time a leg and keep what was found."""
+        if self._group.rank == 0:
+            sys.stderr.write(f"commwall-progress {self._name} {leg}\n")
+            sys.stderr.flush()
+        windows, link = self._case.windows, self._group.link
+        pace = Pace(
+            window_s=windows.full_s if leg == "full" else windows.other_s,
+            min_steps=windows.min_steps,
+            warmup_max_s=windows.warmup_max_s,
+        )
+        clock = clock_of(self._group.device)
+        forget = link.reset if link else lambda: None
+        timed = time_leg(step, pace, clock, crew or self._group, forget)
+        self._findings.timed(leg, timed)
+        if link:
+            self._link_binds(leg, link)
+        return timed
+
+    def _link_binds(self, leg: Leg, link: LinkCounters) -> None:
+        """Keep the share of operations that the emulated link ended; doubt a low one."""
+        share = link.bound_share
+        if share is None:
+            return
+        self._findings.values("link_bound_share", (share,), leg)
+        if share < LEAST_BOUND_SHARE:
+            detail = (
+                f"on rank {self._group.rank} the link set the end of {link.set_by_link} of "
+                f"{link.operations} operations, gloo that of the rest"
+            )
+            self._findings.mark(Mark(name="emulation_not_binding", leg=leg, detail=detail))
+
+    def _runtime(self, parameters: int, buckets: tuple[int, ...]) -> RuntimeFacts:
+        device = self._group.device
+        cuda = device.type == "cuda"
+        name = torch.cuda.get_device_name(device) if cuda else "cpu"
+        return RuntimeFacts(
+            torch=torch.__version__,
+            cuda=torch.version.cuda if cuda else None,
+            nccl=".".join(map(str, torch.cuda.nccl.version())) if cuda else None,
+            device_names=self._group.texts(f"devices/{self._name}", name),
+            threads_per_rank=torch.get_num_threads(),
+            parameters=parameters,
+            bucket_bytes=buckets,
+        )

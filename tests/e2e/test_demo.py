@@ -1,0 +1,153 @@
+"""The main job as a new user does it: `make report` in a clean clone, then once more.
+
+Real workers, real pages, a real driver environment from its lock; the demo campaign is cut to
+two rounds with short windows, and the two large environments are adopted from this one.
+"""
+
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+SOURCE = Path(__file__).parents[2]
+REPORT_TIMEOUT_S = 600
+NO_OP_WITHIN_S = 10
+VERB_WITHIN_S = 0.5
+WINDOWS = {"full_s": 1.0, "other_s": 0.3, "min_steps": 3, "warmup_max_s": 2.0}
+ENVIRONMENTS = (".venv", ".envs/bench", ".envs/report")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A clone after its first `make report`."""
+
+    root: Path
+    first: "subprocess.CompletedProcess[str]"
+
+    @property
+    def campaign(self) -> str:
+        """The campaign that `auto` chose here."""
+        (plan,) = self.root.glob("results/cpu-demo-*/plan.json")
+        return plan.parent.name
+
+    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command in the clone."""
+        return _run(self.root, *command)
+
+
+def _run(root: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command, cwd=root, capture_output=True, text=True, check=False, timeout=REPORT_TIMEOUT_S
+    )
+
+
+def _clean_clone(root: Path) -> None:
+    """A clone of this checkout as it stands: what git tracks or would track."""
+    listed = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    names = [name for name in _run(SOURCE, *listed).stdout.split("\0") if name]
+    assert names, "this checkout is not under git"
+    origin = root.with_name("origin")
+    for name in names:
+        if (SOURCE / name).is_file():
+            (origin / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(SOURCE / name, origin / name)
+    author = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    for command in (("init", "--quiet"), ("add", "--all"), (*author, "commit", "-qm", "all")):
+        done = _run(origin, "git", *command)
+        assert done.returncode == 0, done.stderr
+    assert _run(root.parent, "git", "clone", "--quiet", str(origin), str(root)).returncode == 0
+
+
+def _shorten(root: Path) -> None:
+    """Two rounds, short windows, environments adopted from this one."""
+    path = root / "config/campaigns/cpu-demo.yaml"
+    campaign = yaml.safe_load(path.read_text(encoding="utf-8"))
+    campaign |= {"rounds": {"training": 2}, "windows": WINDOWS}
+    path.write_text(yaml.safe_dump(campaign), encoding="utf-8")
+    path = root / "config/config.yaml"
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    adopted = {"adopt": sys.executable}
+    config["environments"] = {"bench": adopted, "report": adopted}
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The clone after `make report`."""
+    root = tmp_path_factory.mktemp("demo") / "clone"
+    _clean_clone(root)
+    _shorten(root)
+    return Demo(root, _run(root, "make", "report", f"PYTHON={sys.executable}"))
+
+
+def test_first_run_succeeds(demo: Demo) -> None:
+    assert demo.first.returncode == 0, demo.first.stdout + demo.first.stderr
+    records = list(demo.root.glob("results/cpu-demo-*/records/*/training/*/r*.json"))
+    assert len(records) == 6
+
+
+def test_second_run_does_nothing(demo: Demo) -> None:
+    started = time.monotonic()
+    again = demo.run("make", "report", f"PYTHON={sys.executable}")
+    assert time.monotonic() - started < NO_OP_WITHIN_S
+    assert again.returncode == 0
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_pages_tables_and_notebooks_are_published(demo: Demo) -> None:
+    site = demo.root / "results/site"
+    folder = site / demo.campaign
+    assert (site / "index.html").stat().st_size > 0
+    for name in ("summary", "throughput"):
+        assert (folder / f"{name}.html").stat().st_size > 0
+        assert (folder / f"{name}.ipynb").stat().st_size > 0
+    assert list(folder.rglob("*.csv")) and list(folder.rglob("*.parquet"))
+
+
+def test_pages_load_nothing_from_elsewhere(demo: Demo) -> None:
+    loads = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
+    pages = list((demo.root / "results/site").rglob("*.html"))
+    assert pages
+    for page in pages:
+        assert not loads.search(page.read_text(encoding="utf-8")), page.name
+
+
+def test_links_of_the_landing_page_lead_somewhere(demo: Demo) -> None:
+    site = demo.root / "results/site"
+    text = (site / "index.html").read_text(encoding="utf-8")
+    targets = list(re.findall(r'href="([^"#:]+)"', text))
+    assert targets
+    assert [link for link in targets if not (site / link).exists()] == []
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_verbs_work_in_each_environment(demo: Demo, environment: str) -> None:
+    python = f"{environment}/bin/python"
+    for words in (("--help",), ("doctor",), ("plan",), ("compare", demo.campaign)):
+        done = demo.run(python, "-m", "commwall", *words)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        assert done.stdout
+
+
+def test_driver_has_the_command(demo: Demo) -> None:
+    assert demo.run(".venv/bin/commwall", "--help").returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["compare", "plan", "check", "index"])
+def test_reading_verbs_start_at_once(demo: Demo, verb: str) -> None:
+    words = (".venv/bin/python", "-X", "importtime", "-m", "commwall", verb, demo.campaign)
+    seconds = []
+    for _ in range(5):
+        started = time.monotonic()
+        done = demo.run(*words)
+        seconds.append(time.monotonic() - started)
+        assert done.returncode == 0, done.stderr
+    assert not re.search(r"\| +(torch|pandas|matplotlib)$", done.stderr, re.MULTILINE)
+    assert statistics.median(seconds) < VERB_WITHIN_S, seconds

@@ -1,0 +1,196 @@
+"""Missing, failed, withdrawn and incomparable records: named, and nothing stops."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commwall.analysis.pairs import Cell
+from commwall.analysis.result import Analysis, EvidenceMissing, analyse_campaign
+from commwall.analysis.wording import noise_text, sentence
+from commwall.records.layout import Layout
+from commwall.records.store import model_text, write_atomically
+from commwall.schema.errors import PlanError
+from commwall.schema.record import Record, Status
+from commwall.schema.result import Check, Mark
+from tests.golden.build import (
+    AGAIN,
+    CAMPAIGN,
+    CASE,
+    FAST,
+    SLOW,
+    Change,
+    plan,
+    write_campaign,
+    write_index,
+)
+
+
+def _analysis(root: Path, change: Change, rounds: int = 5) -> Analysis:
+    return analyse_campaign(write_campaign(root, change, rounds), CAMPAIGN, 0.95)
+
+
+def _only(platform: str, round_: int, change: Change) -> Change:
+    def changed(record: Record) -> Record | None:
+        hit = (record.id.platform, record.id.round) == (platform, round_)
+        return change(record) if hit else record
+
+    return changed
+
+
+def _reasons(analysis: Analysis) -> str:
+    return "\n".join(str(gap) for gap in analysis.gaps)
+
+
+def _other_torch(record: Record) -> Record:
+    runtime = record.software.runtime
+    assert runtime is not None
+    software = record.software.model_copy(
+        update={"runtime": runtime.model_copy(update={"torch": "2.12.0"})}
+    )
+    return record.model_copy(update={"software": software})
+
+
+def _failed(record: Record) -> Record:
+    status = Status(state="failed", cause="out_of_memory", detail="rank 1 asked for 3 GiB")
+    return record.model_copy(update={"status": status, "series": ()})
+
+
+def _other_round(record: Record) -> Record:
+    other = record.id.model_copy(update={"round_id": "another"})
+    return record.model_copy(update={"id": other})
+
+
+def _other_loss(record: Record) -> Record:
+    series = tuple(
+        s.model_copy(update={"values": (9.5, 9.0, 8.4)}) if s.metric == "loss" else s
+        for s in record.series
+    )
+    return record.model_copy(update={"series": series})
+
+
+def _failed_check(record: Record) -> Record:
+    check = Check(name="gradients_agree", passed=False, found="1.0 and 2.0", expected="equal")
+    return record.model_copy(update={"checks": (check,)})
+
+
+def _contended(record: Record) -> Record:
+    mark = Mark(name="contended", detail="another process used the device")
+    return record.model_copy(update={"marks": (mark,)})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda record: None, "missing: no record"),
+        (_failed, "failed (out of memory): rank 1 asked for 3 GiB"),
+        (_other_torch, "software.runtime.torch: 2.13.0 and 2.12.0"),
+        (_other_round, "id.round_id: golden-round-4 and another"),
+        (_other_loss, "loss: "),
+        (_failed_check, "check gradients_agree failed: found 1.0 and 2.0, expected equal"),
+        (_contended, "marked contended, leg any: another process used the device"),
+    ],
+)
+def test_an_unusable_round_is_named_and_the_others_count(
+    tmp_path: Path, change: Change, words: str
+) -> None:
+    analysis = _analysis(tmp_path, _only(SLOW, 4, change))
+    verdict = analysis.primary[0]
+    assert verdict.rounds == (1, 2, 3, 5)
+    assert verdict.refused_rounds == 1
+    lines = [line for line in _reasons(analysis).splitlines() if "round 4" in line]
+    assert any(words in line and "golden-slow" in line for line in lines)
+    assert analysis.primary[1].rounds == (1, 2, 3, 4, 5)
+
+
+def test_a_round_with_other_software_on_all_platforms_is_not_pooled(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, lambda r: _other_torch(r) if r.id.round == 2 else r)
+    assert all(verdict.rounds == (1, 3, 4, 5) for verdict in analysis.primary)
+    assert "not comparable with round 1: software.runtime.torch: 2.12.0 and 2.13.0" in _reasons(
+        analysis
+    )
+
+
+def test_a_platform_does_not_pool_a_round_with_other_software(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, _only(SLOW, 4, _other_torch))
+    used = [c.record.id.round for c in analysis.cells if _of_platform(c, SLOW) and not c.refusals]
+    assert used == [1, 2, 3, 5]
+    reason = "golden-slow, bert-golden, round 4: not used, not comparable with round 1: "
+    assert reason + "software.runtime.torch: 2.12.0 and 2.13.0" in _reasons(analysis)
+
+
+def _of_platform(cell: Cell, platform: str) -> bool:
+    return cell.record.id.platform == platform
+
+
+def test_an_edited_record_is_a_gap(tmp_path: Path) -> None:
+    layout = write_campaign(tmp_path)
+    path = layout.record_path(CAMPAIGN, FAST, "training", CASE, 1)
+    edited = json.loads(path.read_text())
+    edited["machine"]["cpu_count"] = 64
+    path.write_text(json.dumps(edited))
+    write_index(layout)
+    analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
+    assert f"{FAST}, {CASE}, round 1: invalid: " in _reasons(analysis)
+    assert analysis.primary[0].rounds == (2, 3, 4, 5)
+
+
+def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, lambda r: r, rounds=1)
+    words = sentence(analysis.primary[0], analysis.names)
+    assert words.endswith("cannot tell with 1 round, one round has no interval.")
+    assert analysis.primary[0].ratio is not None
+
+
+def test_undecided_names_the_rounds_needed(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, _only(AGAIN, 1, _a_little_slower))
+    words = sentence(analysis.primary[1], analysis.names)
+    assert "cannot tell with 5 rounds, about " in words
+    assert "the same" not in words
+
+
+def _a_little_slower(record: Record) -> Record:
+    series = tuple(
+        s.model_copy(update={"values": tuple(1.02 * v for v in s.values)})
+        if s.leg == "full" and s.metric == "step_time_s"
+        else s
+        for s in record.series
+    )
+    return record.model_copy(update={"series": series})
+
+
+def test_without_a_control_the_noise_floor_is_said_to_be_unknown(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, lambda r: None if r.id.platform == AGAIN else r)
+    assert noise_text(analysis.primary[0]).startswith("Noise floor: unknown, no round has")
+
+
+def test_no_records_at_all(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, lambda r: None)
+    assert all(verdict.ratio is None for verdict in analysis.verdicts)
+    assert "no verdict, no round has a usable record" in sentence(
+        analysis.primary[0], analysis.names
+    )
+    assert len([gap for gap in analysis.gaps if gap.kind == "record"]) == 15
+
+
+def test_a_malformed_plan_is_a_problem_not_a_stop(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    write_atomically(layout.plan_path(CAMPAIGN), "{")
+    write_index(layout)
+    analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
+    assert analysis.verdicts == ()
+    assert [gap.kind for gap in analysis.gaps] == ["problem"]
+
+
+def test_a_campaign_without_index_says_what_to_run(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    write_atomically(layout.plan_path(CAMPAIGN), model_text(plan()))
+    with pytest.raises(PlanError, match="commwall index golden"):
+        analyse_campaign(layout, CAMPAIGN, 0.95)
+
+
+def test_a_record_that_has_gone_since_the_index_is_named(tmp_path: Path) -> None:
+    layout = write_campaign(tmp_path)
+    layout.record_path(CAMPAIGN, FAST, "training", CASE, 3).unlink()
+    with pytest.raises(EvidenceMissing, match=r"lists r03\.json, which is not there"):
+        analyse_campaign(layout, CAMPAIGN, 0.95)

@@ -1,0 +1,159 @@
+"""What stands on the rendered pages: every number traced, nothing fetched, in reading order."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from commwall.analysis.tables import COLUMNS, DESCRIPTIONS
+from commwall.records.layout import Layout
+from commwall.report.site import publish
+from commwall.stats.paired import MOST_ROUNDS
+from tests.golden.build import AGAIN, CAMPAIGN, FAST, SLOW
+
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+SCALES = (1, 1e3, 1e6, 1e-3, 1e-6, 1e-9, 1 / 60, 1 / 3600, 2**-10, 2**-20, 2**-30)
+"""What schema.units may multiply a stored value with."""
+PAGES = ("summary", "throughput")
+
+
+def _page(layout: Layout, name: str) -> str:
+    return (layout.notebooks_dir(CAMPAIGN) / f"{name}.html").read_text()
+
+
+def _table(layout: Layout, name: str) -> pd.DataFrame:
+    return pd.read_csv(layout.tables_dir(CAMPAIGN) / f"{name}.csv")
+
+
+def _numbers(markup: str) -> list[str]:
+    return NUMBER.findall(unescape(re.sub(r"<[^>]+>", " ", markup)))
+
+
+def _untraced(markup: str, rows: pd.DataFrame, scales: tuple[float, ...] = (1,)) -> list[str]:
+    """Numbers of a text that are no cell of the rows, rounded as printed."""
+    cells = [float(value) for value in rows.select_dtypes("number").to_numpy().ravel()]
+    return [text for text in _numbers(markup) if not _is_a_cell(text, cells, scales)]
+
+
+def _is_a_cell(text: str, cells: list[float], scales: tuple[float, ...]) -> bool:
+    value = float(text.replace(",", ""))
+    half_a_digit = 0.5000001 * 10.0 ** -len(text.partition(".")[2])
+    near = any(abs(cell * scale - value) <= half_a_digit for cell in cells for scale in scales)
+    return near or value == MOST_ROUNDS
+
+
+def _cards(page: str) -> list[str]:
+    return re.findall(r'<p class="(?:verdict|detail)">(.*?)</p>', page)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_number_of_the_verdicts_is_a_cell_of_ratios(published: Layout, name: str) -> None:
+    ratios = _table(published, "ratios")
+    rows = ratios[ratios["metric"] == "throughput_samples_per_s"]
+    cards = _cards(_page(published, name))
+    assert len(_numbers(" ".join(cards))) > 20
+    assert _untraced(" ".join(cards), rows) == []
+
+
+def test_tracing_finds_a_number_that_is_in_no_table(published: Layout) -> None:
+    rows = _table(published, "ratios")
+    assert _untraced("faster by 101 % (64 to 143, n = 6)", rows.head(1)) == ["101", "6"]
+
+
+def test_every_number_of_the_quantity_tables_is_a_cell_of_its_row(published: Layout) -> None:
+    ratios = _table(published, "ratios")
+    tables = re.findall(r"<tbody>(.*?)</tbody>", _page(published, "summary"))[:2]
+    for other, table in zip((SLOW, AGAIN), tables, strict=True):
+        rows = re.findall(r"<tr>(.*?)</tr>", table)
+        own = ratios[ratios["b"] == other]
+        assert len(rows) == len(own)
+        for markup, (_, verdict) in zip(rows, own.iterrows(), strict=True):
+            reason = str(verdict["reason"]) if pd.notna(verdict["reason"]) else ""
+            shown = unescape(markup).replace(reason, "") if reason else markup
+            assert _untraced(shown, verdict.to_frame().T.infer_objects(), SCALES) == []
+
+
+def test_every_number_of_the_decomposition_is_a_cell_of_factors(published: Layout) -> None:
+    (sentence,) = re.findall(r"<li>([^<]*throughput gap.*?)</li>", _page(published, "throughput"))
+    factors = _table(published, "factors")
+    assert len(_numbers(sentence)) == 4
+    assert _untraced(sentence, factors) == []
+
+
+def test_losses_are_cells_of_measurements(published: Layout) -> None:
+    page = _page(published, "throughput")
+    (body,) = re.findall(r"largest relative difference.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    losses = re.findall(r"<td>([\d.]+)</td><td>([\d.]+)</td><td>([\d.e+-]+)</td>", body)
+    assert losses == [("9.5", "8.5", "0")] * 3
+    raw = _table(published, "measurements").query("metric == 'loss'")
+    assert {9.5, 8.5} <= set(raw["value"])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_fetch_nothing_and_run_no_script(published: Layout, name: str) -> None:
+    page = _page(published, name)
+    assert not re.search(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//""", page)
+    assert not re.search(r"url\(\s*[\"']?(?:https?:)?//|@import", page)
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_verdict_first_then_evidence_then_limits_then_provenance(
+    published: Layout, name: str
+) -> None:
+    page = _page(published, name)
+    order = ['id="Verdict"', "<figure>", 'id="What-this-does-not-show"', 'id="Provenance"']
+    places = [page.index(mark) for mark in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_executed_notebook_holds_no_path_of_this_machine(published: Layout, name: str) -> None:
+    text = (published.notebooks_dir(CAMPAIGN) / f"{name}.ipynb").read_text()
+    notebook = json.loads(text)
+    assert str(published.root) not in text
+    assert "papermill" not in notebook["metadata"]
+    assert all(c["execution_count"] for c in notebook["cells"] if c["cell_type"] == "code")
+
+
+def test_tables_have_their_columns_in_both_formats(published: Layout) -> None:
+    folder = published.tables_dir(CAMPAIGN)
+    for name in DESCRIPTIONS:
+        text = pd.read_csv(folder / f"{name}.csv")
+        binary = pd.read_parquet(folder / f"{name}.parquet")
+        numeric = [column for column, kind in COLUMNS[name].items() if kind == "float64"]
+        assert list(text.columns) == list(binary.columns) == list(COLUMNS[name])
+        assert len(text) == len(binary) > 0
+        pd.testing.assert_frame_equal(text[numeric], binary[numeric])
+
+
+def test_rounds_hold_the_golden_values(published: Layout) -> None:
+    rounds = _table(published, "rounds")
+    own = rounds[(rounds["platform"] == SLOW) & (rounds["metric"] == "throughput_samples_per_s")]
+    assert own["value"].tolist() == pytest.approx([40, 40, 8 / 0.204, 50, 32])
+    assert set(own["unit"]) == {"sample/s"}
+    raw = _table(published, "measurements")
+    warmup = raw[(raw["platform"] == FAST) & (raw["phase"] == "warmup") & (raw["leg"] == "full")]
+    assert len(warmup) == 5
+
+
+def test_site_stands_alone(published: Layout) -> None:
+    folder = published.site_dir()
+    page = (folder / "index.html").read_text()
+    links = re.findall(r'href="([^"]+)"', page)
+    assert len(links) == 2 * len(PAGES) + 2 * len(DESCRIPTIONS)
+    assert all((folder / link).is_file() for link in links)
+    assert "<script" not in page and "//" not in "".join(links)
+    assert "is faster by 100 % (64 to 143, n = 5)" in page
+    assert _untraced(" ".join(_cards(page)), _table(published, "ratios").iloc[[0, 13]]) == []
+
+
+def test_site_names_a_campaign_that_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    page = publish(Layout(tmp_path), ("absent",), 0.95).read_text()
+    assert "there is no such campaign" in page

@@ -1,0 +1,75 @@
+"""Rendering refuses what it cannot do, and renders what is not there as a gap."""
+
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from commwall.records.layout import Layout
+from commwall.report.render import RenderError, check_parameters, render
+from commwall.report.site import publish
+from tests.golden.build import CAMPAIGN, SLOW, write_campaign
+from tests.notebooks.conftest import REPOSITORY
+
+GIVEN = {"root": ".", "campaign": CAMPAIGN, "confidence": 0.95}
+HEAD = '# %% tags=["parameters"]\nroot = None\ncampaign = None\nconfidence = None\n\n# %%\n'
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    (tmp_path / "notebooks").mkdir()
+    return Layout(tmp_path)
+
+
+def _write(layout: Layout, text: str) -> None:
+    (layout.root / "notebooks" / "probe.py").write_text(HEAD + text)
+
+
+def test_unknown_and_missing_parameters_are_errors() -> None:
+    notebook = jupytext.reads(HEAD, fmt="py:percent")
+    check_parameters(notebook, GIVEN, "probe")
+    with pytest.raises(RenderError, match=r"unknown: campain \(nearest: campaign\)"):
+        check_parameters(notebook, {**GIVEN, "campain": "x"}, "probe")
+    with pytest.raises(RenderError, match="missing: confidence"):
+        check_parameters(notebook, {"root": ".", "campaign": CAMPAIGN}, "probe")
+
+
+def test_an_unknown_notebook_is_named_with_the_nearest(layout: Layout) -> None:
+    _write(layout, "1")
+    with pytest.raises(RenderError, match="did you mean 'probe'"):
+        render(layout, CAMPAIGN, "prob", 0.95, 60)
+
+
+def test_a_cell_that_fails_is_named_and_no_page_appears(layout: Layout) -> None:
+    _write(layout, "1 / 0")
+    with pytest.raises(RenderError, match=r"cell \d+: ZeroDivisionError"):
+        render(layout, CAMPAIGN, "probe", 0.95, 120)
+    assert not layout.notebooks_dir(CAMPAIGN).exists()
+
+
+def test_a_notebook_that_hangs_is_ended(layout: Layout) -> None:
+    _write(layout, "import time\ntime.sleep(600)")
+    with pytest.raises(RenderError, match="still running after 2 s"):
+        render(layout, CAMPAIGN, "probe", 0.95, 2)
+    assert not layout.notebooks_dir(CAMPAIGN).exists()
+
+
+@pytest.mark.parametrize("notebook", ["summary", "throughput"])
+def test_a_campaign_without_records_renders_what_is_missing(tmp_path: Path, notebook: str) -> None:
+    layout = write_campaign(tmp_path, lambda record: None)
+    (tmp_path / "notebooks").symlink_to(REPOSITORY / "notebooks")
+    page = render(layout, CAMPAIGN, notebook, 0.95, 120)[1].read_text()
+    assert "no verdict, no round has a usable record of both platforms" in page
+    assert "golden-slow, bert-golden, round 1: missing: no record" in page
+    assert 'class="error"' not in page
+
+
+def test_site_of_a_half_measured_campaign_names_its_gaps(tmp_path: Path) -> None:
+    layout = write_campaign(
+        tmp_path, lambda r: None if (r.id.platform, r.id.round) == (SLOW, 2) else r
+    )
+    page = publish(layout, (CAMPAIGN,), 0.95).read_text()
+    assert "14 of 15 records" in page
+    assert "golden-slow, bert-golden, round 2: missing: no record" in page
+    assert "page summary: not rendered" in page
+    assert "Not used: round 2" in page

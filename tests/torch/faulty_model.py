@@ -1,0 +1,45 @@
+"""A tiny model in place of BERT, with the fault that COMMWALL_TEST_FAULT names, `KIND:RANK`.
+
+`memory:1` exhausts memory on rank 1, `hang:1` never comes back; any other kind does nothing.
+"""
+
+import os
+import sys
+import time
+
+import torch
+from torch import nn
+
+
+def fault(kind: str) -> bool:
+    wanted, _, rank = os.environ["COMMWALL_TEST_FAULT"].partition(":")
+    return wanted == kind and os.environ["RANK"] == rank
+
+
+class FaultyModel(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(64, 64)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        if fault("memory"):
+            torch.empty(2**50)
+        if fault("hang"):
+            sys.stderr.write(f"rank {os.environ['RANK']} hangs\n")
+            sys.stderr.flush()
+            time.sleep(600)
+        return self.layer(values).square().mean()
+
+
+def parameters_expected(preset: str) -> int:
+    return 64 * 64 + 64
+
+
+def build(preset: str) -> nn.Module:
+    return FaultyModel()
+
+
+def batch(
+    preset: str, samples: int, sequence_length: int, generator: torch.Generator
+) -> dict[str, torch.Tensor]:
+    return {"values": torch.rand(samples, 64, generator=generator)}

@@ -1,0 +1,226 @@
+"""Parts of the workers that need torch but no launch."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# ruff: noqa: E402 - without torch this module is skipped before it imports it
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from commwall.schema.case import PRESETS, TrainingCase, Windows
+from commwall.schema.result import CaseResult, Check, Gap, Mark, Series
+from commwall.workers import legs, memory
+from commwall.workers.findings import Findings, merge
+from commwall.workers.launch import failed_result
+from commwall.workers.models import FAMILIES
+from commwall.workers.outcomes import CheckFailed, Unsupported, cause_of, is_accident
+from commwall.workers.timing import SETTLING_STEPS, Alone, HostClock, Pace, has_settled, time_leg
+
+CPU = torch.device("cpu")
+
+
+def pace(window_s: float, min_steps: int = 1, warmup_max_s: float = 5.0) -> Pace:
+    return Pace(window_s=window_s, min_steps=min_steps, warmup_max_s=warmup_max_s)
+
+
+def test_a_slow_step_is_seen_as_slow_where_it_was() -> None:
+    taken: list[float] = []
+
+    def step() -> None:
+        taken.append(0.05 if len(taken) == SETTLING_STEPS + 3 else 0.005)
+        time.sleep(taken[-1])
+
+    timed = time_leg(step, pace(0.15, min_steps=8), HostClock(), Alone())
+    assert len(timed.warmup_s) + len(timed.step_s) == len(taken)
+    slowest = max(range(len(taken)), key=[*timed.warmup_s, *timed.step_s].__getitem__)
+    assert slowest == SETTLING_STEPS + 3
+    assert timed.step_s[slowest - len(timed.warmup_s)] >= 0.05
+
+
+def test_window_lasts_and_holds_all_its_steps() -> None:
+    timed = time_leg(lambda: time.sleep(0.002), pace(0.1), HostClock(), Alone())
+    window_s = (timed.end_ns - timed.start_ns) / 1e9
+    assert window_s >= 0.1
+    assert 0.9 * window_s <= sum(timed.step_s) <= window_s
+
+
+def test_least_number_of_steps_outlasts_the_window() -> None:
+    timed = time_leg(lambda: time.sleep(0.002), pace(0.001, min_steps=20), HostClock(), Alone())
+    assert len(timed.step_s) >= 20
+
+
+def test_warmup_that_does_not_settle_is_given_up_and_marked() -> None:
+    steps = iter(range(10_000))
+    restless = lambda: time.sleep(0.001 if next(steps) % 2 else 0.01)  # noqa: E731
+    timed = time_leg(restless, pace(0.01, warmup_max_s=0.2), HostClock(), Alone())
+    assert not timed.settled
+    assert sum(timed.warmup_s) >= 0.15
+    findings = Findings("case", 0)
+    findings.timed("full", timed)
+    (mark,) = findings.result().marks
+    assert (mark.name, mark.leg) == ("warmup_not_settled", "full")
+
+
+def test_ranks_that_disagree_go_on_together() -> None:
+    class OneIsRestless(Alone):
+        asked = 0
+
+        def least(self, value: float) -> float:
+            self.asked += 1
+            return 0.0 if self.asked < 15 else value
+
+    timed = time_leg(lambda: time.sleep(0.002), pace(0.01), HostClock(), OneIsRestless())
+    assert len(timed.warmup_s) >= 15
+
+
+@pytest.mark.parametrize(
+    ("step_s", "settled"),
+    [
+        ([1.0] * (SETTLING_STEPS - 1), False),
+        ([1.0] * SETTLING_STEPS, True),
+        ([9.0] * 5 + [1.0] * SETTLING_STEPS, True),
+        ([1.0, 1.3] * SETTLING_STEPS, False),
+        ([1.0] * (SETTLING_STEPS - 1) + [9.0], True),
+    ],
+)
+def test_settled_means_a_small_interquartile_range(step_s: list[float], settled: bool) -> None:
+    assert has_settled(step_s) is settled
+
+
+def test_link_rate_check_prints_its_equation() -> None:
+    check = legs.link_rate_check((3_000_000, 1_000_000), 2, 0.04, 90e6)
+    assert not check.passed
+    assert check.found == "2(2-1)/2 x 4000000 byte / 0.04 s = 1e+08 byte/s"
+    assert check.expected.startswith("<= 9e+07 byte/s")
+    assert legs.link_rate_check((4_000_000,), 4, 0.06, 100e6).passed  # 1.5 x 4 MB / 0.06 s
+
+
+def raised(action: Callable[[], object]) -> Exception:
+    with pytest.raises(Exception) as caught:
+        action()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (raised(lambda: torch.empty(2**50)), "out_of_memory"),
+        (MemoryError(), "out_of_memory"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "out_of_memory"),
+        (Unsupported("no device"), "unsupported"),
+        (CheckFailed("wrong", ()), "check_failed"),
+        (ValueError("a defect"), "error"),
+    ],
+)
+def test_cause_of_a_failed_case(error: Exception, cause: str) -> None:
+    assert not is_accident(error)
+    result = failed_result("case", 1, error)
+    assert (result.status, result.cause) == ("failed", cause)
+    assert result.detail is not None
+    assert result.detail.startswith(f"rank 1: {type(error).__name__}")
+    assert cause_of(error) == cause
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("[/build/gloo/gloo/transport/tcp/pair.cc:537] Connection closed by peer"),
+        torch.distributed.DistBackendError("NCCL error"),
+        OSError(28, "No space left on device"),
+    ],
+)
+def test_accidents_are_no_outcomes(error: Exception) -> None:
+    assert is_accident(error)
+
+
+def test_failed_check_stops_the_case_and_carries_all_checks() -> None:
+    findings = Findings("case", 0)
+    findings.check(Check(name="first", passed=True, found="1", expected="1"))
+    with pytest.raises(CheckFailed) as caught:
+        findings.check(Check(name="second", passed=False, found="2", expected="3"))
+    result = failed_result("case", 0, caught.value)
+    assert result.cause == "check_failed"
+    assert [(check.name, check.passed) for check in result.checks] == [
+        ("first", True),
+        ("second", False),
+    ]
+    assert "found     2" in (result.detail or "")
+
+
+def test_merged_result_has_all_series_and_each_doubt_once() -> None:
+    def rank_result(rank: int) -> CaseResult:
+        findings = Findings("case", rank)
+        findings.values("loss", (float(rank),))
+        findings.mark(Mark(name="emulation_not_binding", leg="full", detail=f"rank {rank}"))
+        findings.peak(Gap(what="peak_memory_bytes", reason=f"rank {rank}"))
+        return findings.result()
+
+    merged = merge([rank_result(0), rank_result(1)])
+    assert merged.series == (
+        Series(metric="loss", unit="1", rank=0, values=(0.0,)),
+        Series(metric="loss", unit="1", rank=1, values=(1.0,)),
+    )
+    assert [mark.detail for mark in merged.marks] == ["rank 0"]
+    assert [gap.reason for gap in merged.gaps] == ["rank 0"]
+
+
+def test_peak_memory_follows_an_allocation() -> None:
+    assert memory.reset_peak(CPU) is None
+    before = memory.peak_bytes(CPU)
+    block = torch.ones(16 * 2**20)  # 64 MiB
+    del block
+    after = memory.peak_bytes(CPU)
+    assert isinstance(before, float)
+    assert isinstance(after, float)
+    assert 60 * 2**20 <= after - before <= 100 * 2**20
+    assert memory.reset_peak(CPU) is None
+    assert memory.peak_bytes(CPU) < after - 32 * 2**20  # type: ignore[operator]
+
+
+def test_unreadable_peak_is_a_gap_with_its_reason(tmp_path: Path) -> None:
+    gaps = memory.reset_peak(CPU, tmp_path / "none"), memory.peak_bytes(CPU, tmp_path / "none")
+    (tmp_path / "status").write_text("Name:\tpython\n")
+    for gap in (*gaps, memory.peak_bytes(CPU, tmp_path)):
+        assert isinstance(gap, Gap)
+        assert gap.what == "peak_memory_bytes"
+        assert gap.reason
+
+
+def test_every_preset_has_the_parameters_it_should() -> None:
+    assert set(FAMILIES) == set(PRESETS)
+    for name, family in FAMILIES.items():
+        assert set(family.PRESETS) == set(PRESETS[name])
+        for preset in PRESETS[name]:
+            with torch.device("meta"):
+                model = family.build(preset)
+            found = sum(p.numel() for p in model.parameters() if p.requires_grad)
+            assert found == family.parameters_expected(preset)
+    assert FAMILIES["bert"].parameters_expected("large") == 335_174_458
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_workload_learns_its_batch_in_either_precision(precision: str) -> None:
+    case = TrainingCase.model_validate(
+        {
+            "model": "bert",
+            "preset": "demo",
+            "batch_per_gpu": 2,
+            "sequence_length": 16,
+            "precision": precision,
+            "dataset_samples": 1,
+            "windows": Windows(full_s=1, other_s=1, min_steps=1, warmup_max_s=1),
+        }
+    )
+    workload = legs.Workload(case, CPU, rank=0)
+    losses = []
+    for _ in range(3):
+        losses.append(float(workload.forward_backward(workload.module)))
+        workload.update()
+    assert losses == sorted(losses, reverse=True)
+    assert {gradient.dtype for gradient in workload.gradients()} == {torch.float32}
+    again = legs.Workload(case, CPU, rank=0)
+    assert float(again.forward_backward(again.module)) == losses[0]
+    other = legs.Workload(case, CPU, rank=1)
+    assert float(other.forward_backward(other.module)) != losses[0]

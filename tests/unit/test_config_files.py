@@ -1,0 +1,172 @@
+"""The configuration: what is accepted, and how everything wrong is told at once."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from commwall.measure.configuration import (
+    RESOLVED_NAME,
+    auto_name,
+    load,
+    load_campaigns,
+    load_config,
+    resolved_config,
+    resolved_text,
+)
+from commwall.schema.config import CampaignConfig, Config
+from commwall.schema.errors import ConfigError
+
+ROOT = Path(__file__).parents[2]
+DEMO = "config/campaigns/cpu-demo.yaml"
+MAIN = "config/config.yaml"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    return tmp_path
+
+
+def edit(root: Path, name: str, old: str, new: str) -> None:
+    path = root / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text, f"{old!r} is not in {name}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def refused(root: Path, **overrides: object) -> str:
+    with pytest.raises(ConfigError) as error:
+        load(root, overrides)
+    return str(error.value)
+
+
+def test_the_shipped_files_are_valid_and_hold_the_defaults(root: Path) -> None:
+    loaded = load(root)
+    assert loaded.config == Config()
+    assert [campaign.name for campaign in loaded.campaigns] == ["cpu-demo"]
+    names = [path.stem for path in (root / "config/campaigns").glob("*.yaml")]
+    assert len(load_campaigns(root, names)) == len(names)
+
+
+def test_every_key_of_the_main_file_stands_there_with_a_comment() -> None:
+    text = (ROOT / MAIN).read_text(encoding="utf-8")
+    for key in _keys(Config):
+        assert re.search(rf"#[^\n]*\n *{key}:", text), f"{key} has no comment above it"
+
+
+def test_every_key_of_the_demo_is_explained() -> None:
+    text = (ROOT / DEMO).read_text(encoding="utf-8")
+    for key in _keys(CampaignConfig) - {"suite", "kind", "variables"}:
+        assert re.search(rf"\b{key}\b", text), f"{key} is not mentioned"
+
+
+def _keys(model: type) -> set[str]:
+    schema = model.model_json_schema()  # type: ignore[attr-defined]
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return {key for part in parts for key in part.get("properties", {})}
+
+
+def test_a_misspelt_key_is_told_with_file_key_and_the_nearest(root: Path) -> None:
+    edit(root, MAIN, "confidence: 0.95", "confidense: 0.95")
+    text = refused(root)
+    assert f"{MAIN}: confidense: unknown key; did you mean 'confidence'?" in text
+
+
+def test_an_unknown_model_is_told_with_its_key(root: Path) -> None:
+    edit(root, DEMO, "model: bert", "model: bertt")
+    text = refused(root)
+    assert "cases.bert-demo-b4.model" in text
+    assert "'bert'" in text and "'bertt'" in text
+
+
+def test_malformed_yaml_is_told_with_its_line(root: Path) -> None:
+    edit(root, DEMO, "rounds:\n  training: 5", "rounds: [5")
+    assert re.search(rf"{DEMO}, line \d+", refused(root))
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "a word"])
+def test_a_file_that_is_no_mapping_is_refused(root: Path, text: str) -> None:
+    (root / DEMO).write_text(text, encoding="utf-8")
+    assert DEMO in refused(root)
+
+
+def test_all_problems_of_all_files_come_at_once(root: Path) -> None:
+    edit(root, MAIN, "startup_s: 180", "startup_s: -1")
+    edit(root, MAIN, "confidence: 0.95", "confidense: 0.95")
+    edit(root, DEMO, "preset: demo", "preset: demmo")
+    edit(root, DEMO, "seed: 20240611", "seeds: 20240611")
+    edit(root, "config/facts/datasets.yaml", "value: 87599", "value: many")
+    text = refused(root)
+    for key in ("timeouts.startup_s", "confidense", "seeds", "seed", "squad-1.1-train"):
+        assert key in text
+    assert "3 file(s)" in text
+
+
+def test_a_preset_and_a_data_set_that_do_not_exist_are_told(root: Path) -> None:
+    edit(root, DEMO, "preset: demo", "preset: demmo\n    dataset: squad-1.1-trian")
+    assert "did you mean 'squad-1.1-train'?" in refused(root)
+    edit(root, DEMO, "    dataset: squad-1.1-trian\n", "")
+    assert "cases.bert-demo-b4: preset 'demmo' of bert is unknown" in refused(root)
+
+
+def test_an_unknown_campaign_is_told_with_the_nearest(root: Path) -> None:
+    assert "did you mean 'cpu-demo'?" in refused(root, campaigns=["cpu-dmo"])
+
+
+def test_an_nccl_variable_that_does_not_exist_is_refused_with_the_nearest(root: Path) -> None:
+    _nccl_platform(root, "cuda", "NCCL_NSOCKS_PERTRANSPORT")
+    text = refused(root)
+    assert "platforms.cpux2-fastlink.treatment.variables.NCCL_NSOCKS_PERTRANSPORT" in text
+    assert "did you mean 'NCCL_NSOCKS_PERTHREAD'?" in text
+
+
+def test_a_treatment_must_suit_its_device(root: Path) -> None:
+    _nccl_platform(root, "cpu", "NCCL_P2P_DISABLE")
+    assert "act on device cuda only" in refused(root)
+
+
+def test_an_emulated_link_needs_the_cpu(root: Path) -> None:
+    edit(root, DEMO, "device: cpu", "device: cuda")
+    assert "emulated on device cpu only" in refused(root)
+
+
+def _nccl_platform(root: Path, device: str, variable: str) -> None:
+    old = "    treatment:\n      # native"
+    edit(root, DEMO, "device: cpu\n    # Processes", f"device: {device}\n    # Processes")
+    edit(root, DEMO, old, f"    treatment:\n      variables: {{{variable}: '1'}}\n      # native")
+    path = root / DEMO
+    head, tail = path.read_text(encoding="utf-8").split("  cpux2-slowlink:", 1)
+    head = head.replace("kind: emulated", "kind: nccl")
+    head = re.sub(r"      (bandwidth_bytes_per_s|latency_s): .*\n", "", head)
+    path.write_text(head + "  cpux2-slowlink:" + tail, encoding="utf-8")
+
+
+def test_a_control_must_compare_equal_treatments(root: Path) -> None:
+    edit(root, DEMO, "b: cpux2-slowlink}", "b: cpux2-slowlink, control: true}")
+    assert "are a control but their treatments differ" in refused(root)
+
+
+def test_overrides_go_above_the_file_and_are_checked_too(root: Path) -> None:
+    loaded = load(root, {"timeouts": {"case_s": 5}})
+    assert loaded.config.timeouts.case_s == 5
+    assert loaded.config.timeouts.startup_s == 180
+    assert "did you mean 'timeouts'?" in refused(root, timeoutz={"case_s": 5})
+
+
+def test_auto_is_the_demo_where_there_is_no_gpu_or_no_campaign_for_it(root: Path) -> None:
+    assert auto_name(root, has_gpu=False) == "cpu-demo"
+    assert auto_name(root, has_gpu=True) == "cpu-demo"
+    shutil.copy(root / DEMO, root / "config/campaigns/gpu.yaml")
+    assert auto_name(root, has_gpu=True) == "gpu"
+    assert auto_name(root, has_gpu=False) == "cpu-demo"
+
+
+def test_a_job_sees_the_overrides_of_its_workflow_until_the_file_is_edited(root: Path) -> None:
+    told = load_config(root, {"timeouts": {"case_s": 5}})
+    (root / RESOLVED_NAME).parent.mkdir()
+    (root / RESOLVED_NAME).write_text(resolved_text(root, told), encoding="utf-8")
+    assert resolved_config(root).timeouts.case_s == 5
+    edit(root, MAIN, "case_s: 900", "case_s: 7")
+    assert resolved_config(root).timeouts.case_s == 7

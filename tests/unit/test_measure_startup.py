@@ -1,0 +1,139 @@
+"""The workflow's start: plans, states and triggers, written only if they differ."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from commwall.host.environments import Manifest, manifest_path
+from commwall.measure.startup import NOT_MADE, environment_identity, examine_only, prepare
+from commwall.records.layout import Layout
+from commwall.records.state import read_state
+from commwall.records.store import model_text, write_atomically
+from commwall.schema.config import Config
+from commwall.schema.errors import ConfigError
+from tests.samples import plan
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    shutil.copytree(ROOT / "envs", tmp_path / "envs")
+    return tmp_path
+
+
+def times(root: Path) -> dict[str, int]:
+    found = [path for part in (".cw", "results") for path in (root / part).rglob("*")]
+    return {str(p.relative_to(root)): p.stat().st_mtime_ns for p in found if p.is_file()}
+
+
+def put_plan(root: Path, campaign: str) -> None:
+    write_atomically(Layout(root).plan_path(campaign), model_text(plan(campaign)))
+
+
+def test_the_demo_is_planned_and_all_of_it_is_due(root: Path) -> None:
+    prepared = prepare(root)
+    (mine,) = prepared.mine
+    assert mine.id.startswith("cpu-demo-")
+    assert Layout(root).plan_path(mine.id).exists()
+    state = read_state(Layout(root).state_path(mine.id, "training"))
+    assert [due.round for due in state.due] == [1, 2, 3, 4, 5]
+    assert state.looked_at is not None
+    assert {path.name for path in (root / ".cw/code").iterdir()} == {
+        "analysis.digest",
+        "report.digest",
+    }
+
+
+def test_a_second_start_writes_only_the_time_of_unfinished_work(root: Path) -> None:
+    first = prepare(root)
+    before = times(root)
+    assert prepare(root) == first
+    after = times(root)
+    assert {name for name in after if after[name] != before.get(name)} == {
+        f".cw/{first.mine[0].id}/training.state"
+    }
+
+
+def test_another_machines_campaign_is_evidence_and_settles(root: Path) -> None:
+    put_plan(root, "foreign")
+    prepared = prepare(root)
+    foreign = prepared.campaigns[-1]
+    assert (foreign.id, foreign.mine, foreign.suites) == ("foreign", False, ("training",))
+    state = read_state(Layout(root).state_path("foreign", "training"))
+    assert (state.key, state.due, state.looked_at) == (None, (), None)
+    before = times(root)[".cw/foreign/training.state"]
+    prepare(root)
+    assert times(root)[".cw/foreign/training.state"] == before
+
+
+def test_a_malformed_foreign_plan_is_a_problem_and_no_stop(root: Path) -> None:
+    write_atomically(Layout(root).plan_path("foreign"), '{"schema_version": 1, "id"')
+    foreign = prepare(root).campaigns[-1]
+    assert (foreign.id, foreign.suites) == ("foreign", ())
+    assert "results/foreign/plan.json" in foreign.problems[0]
+
+
+def test_a_wrong_configuration_writes_nothing(root: Path) -> None:
+    with pytest.raises(ConfigError):
+        prepare(root, {"campaignz": ["auto"]})
+    assert times(root) == {}
+
+
+def test_sub_jobs_see_what_was_prepared_and_write_nothing(root: Path) -> None:
+    put_plan(root, "foreign")
+    unprepared = examine_only(root)
+    assert not (root / ".cw").exists()
+    prepared = prepare(root)
+    before = times(root)
+    assert examine_only(root) == prepared == unprepared
+    assert times(root) == before
+
+
+def put_manifest(root: Path, adopted_from: str | None) -> Manifest:
+    manifest = Manifest(
+        name="bench",
+        mode="adopted" if adopted_from else "installed",
+        adopted_from=adopted_from,
+        python="3.11.7",
+        lock_digest="0" * 64,
+        packages={},
+        packages_digest="1" * 64,
+        differences=(),
+    )
+    write_atomically(manifest_path(root, "bench"), model_text(manifest))
+    return manifest
+
+
+def test_an_environment_made_in_another_way_is_made_anew(root: Path) -> None:
+    put_manifest(root, adopted_from=None)
+    prepare(root)
+    assert manifest_path(root, "bench").exists()
+    adopted = {"environments": {"bench": {"adopt": "/usr/bin/python3"}}}
+    prepare(root, adopted)
+    assert not manifest_path(root, "bench").exists()
+
+
+def test_adopted_packages_stand_in_the_freshness_key(root: Path) -> None:
+    told = {"environments": {"bench": {"adopt": "/usr/bin/python3"}}}
+    config = Config.model_validate(told)
+    assert environment_identity(root, config) == NOT_MADE
+    put_manifest(root, adopted_from="/usr/bin/python3")
+    assert environment_identity(root, config) == "adopted-" + "1" * 64
+    assert not environment_identity(root, Config()).startswith("adopted")
+    campaign = prepare(root, told).mine[0]
+    key = read_state(Layout(root).state_path(campaign.id, "training")).key
+    assert key is not None and "adopted-1111" in key
+
+
+def test_a_campaign_of_this_machine_that_is_not_asked_for_is_evidence(root: Path) -> None:
+    first = prepare(root).mine[0].id
+    shutil.copy(root / "config/campaigns/cpu-demo.yaml", root / "config/campaigns/other.yaml")
+    prepared = prepare(root, {"campaigns": ["other"]})
+    assert [(c.id.rpartition("-")[0], c.mine) for c in prepared.campaigns] == [
+        ("other", True),
+        ("cpu-demo", False),
+    ]
+    assert prepared.campaigns[1].id == first

@@ -1,0 +1,93 @@
+"""Plans: the same every time, in orders that balance drift, with their time told beforehand."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from commwall.measure.configuration import Campaign, load_campaigns
+from commwall.measure.planning import (
+    build_plan,
+    expected_launch_s,
+    expected_suite_s,
+    plan_text,
+    visiting_orders,
+)
+from commwall.schema.record import MachineFacts
+from tests.samples import CASE
+
+ROOT = Path(__file__).parents[2]
+MACHINE = MachineFacts(fingerprint="abcdef0123", cpu_model="Made-up 3000", cpu_count=2)
+PLATFORMS = ("a", "b", "c")
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    return load_campaigns(ROOT, ["cpu-demo"])[0]
+
+
+def test_the_same_input_gives_the_same_plan(campaign: Campaign) -> None:
+    assert build_plan(campaign, MACHINE, "words") == build_plan(campaign, MACHINE, "words")
+
+
+def test_the_id_names_the_file_and_the_kind_of_machine(campaign: Campaign) -> None:
+    plan = build_plan(campaign, MACHINE, "words")
+    assert plan.id == "cpu-demo-abcdef01"
+    other = MACHINE.model_copy(update={"fingerprint": "1234567890"})
+    assert build_plan(campaign, other, "words").id == "cpu-demo-12345678"
+
+
+def test_every_round_visits_every_platform_and_every_second_goes_backwards() -> None:
+    orders = visiting_orders(PLATFORMS, 6, 7, "training")
+    assert all(sorted(order) == list(PLATFORMS) for order in orders)
+    for there, back in zip(orders[::2], orders[1::2], strict=True):
+        assert there == back[::-1]
+
+
+def test_over_a_pair_of_rounds_no_platform_is_earlier_on_average() -> None:
+    orders = visiting_orders(PLATFORMS, 2, 7, "training")
+    places = Counter({p: sum(order.index(p) for order in orders) for p in PLATFORMS})
+    assert set(places.values()) == {2}
+
+
+def test_more_rounds_leave_the_first_ones_as_they_were() -> None:
+    few, many = (visiting_orders(PLATFORMS, n, 7, "training") for n in (5, 9))
+    assert many[:5] == few
+    assert visiting_orders(PLATFORMS, 9, 8, "training") != many
+
+
+def test_expected_time_grows_with_windows_rounds_and_platforms(campaign: Campaign) -> None:
+    suite = build_plan(campaign, MACHINE, "words").suite("training")
+    one_launch_s = expected_launch_s(list(suite.cases.values()))
+    assert expected_suite_s(suite) == pytest.approx(5 * 3 * one_launch_s)
+    longer = CASE.model_copy(update={"windows": CASE.windows.model_copy(update={"full_s": 2.0})})
+    assert expected_launch_s([longer]) == pytest.approx(expected_launch_s([CASE]) + 1.0)
+
+
+def test_the_demo_is_planned_to_take_less_than_five_minutes(campaign: Campaign) -> None:
+    suite = build_plan(campaign, MACHINE, "words").suite("training")
+    assert expected_suite_s(suite) < 300
+
+
+def test_the_text_tells_what_is_planned(campaign: Campaign) -> None:
+    text = plan_text(build_plan(campaign, MACHINE, "a made-up machine"))
+    for word in (
+        "a made-up machine",
+        "round 5: ",
+        "15 launches",
+        "expected time",
+        "does not cover",
+    ):
+        assert word in text
+    for platform in campaign.config.platforms.values():
+        assert platform.treatment.label.title in text
+
+
+def test_platforms_run_only_the_cases_they_name(campaign: Campaign) -> None:
+    config = campaign.config
+    none = config.platforms["cpux2-slowlink"].model_copy(update={"cases": ()})
+    fewer = {**config.platforms, "cpux2-slowlink": none}
+    changed = Campaign("x", config.model_copy(update={"platforms": fewer}), campaign.cases)
+    suite = build_plan(changed, MACHINE, "words").suite("training")
+    assert "cpux2-slowlink" not in suite.platforms
+    assert "cpux2-slowlink" not in suite.orders[0]

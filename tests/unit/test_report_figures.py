@@ -1,0 +1,117 @@
+"""Figures: zero-based bars, one colour per platform, every round drawn, emulation in titles."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from commwall.analysis.names import PRIMARY, Quantity
+from commwall.analysis.result import analyse
+from commwall.analysis.tables import Tables, tidy_tables
+from commwall.records.evidence import Evidence
+from commwall.records.index import Index
+from commwall.report import figures
+from commwall.report.style import COLORS, Look, looks_of, picture
+from tests.golden.build import CAMPAIGN, FULL_MS, plan, record
+
+Draw = Callable[[Tables, dict[str, Look]], Figure]
+LOOKS = looks_of(platform.name for platform in plan().platforms)
+DRAWN: dict[str, Draw] = {
+    "ratios": lambda tables, looks: figures.ratios_figure(tables),
+    "throughput": lambda tables, looks: figures.quantity_figure(tables, looks, PRIMARY),
+    "overlap": lambda t, looks: figures.quantity_figure(t, looks, Quantity("overlap_ratio")),
+    "parts": figures.step_parts_figure,
+    "legs": figures.legs_figure,
+    "steps": figures.steps_figure,
+    "losses": figures.losses_figure,
+}
+
+
+def _tables(rounds: int = 5) -> Tables:
+    records = tuple(record(name, r, rounds) for name in FULL_MS for r in range(1, rounds + 1))
+    index = Index(campaign=CAMPAIGN, title="golden", mine=False)
+    return tidy_tables(analyse(Evidence(index, plan(rounds), records), 0.95))
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return _tables()
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_titles_call_emulated_links_emulated(tables: Tables, name: str) -> None:
+    assert "(emulated links)" in DRAWN[name](tables, LOOKS).get_suptitle().replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_axes_carry_units_and_figures_can_be_embedded(tables: Tables, name: str) -> None:
+    figure = DRAWN[name](tables, LOOKS)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    ticks = " ".join(label.get_text() for label in axes.get_xticklabels())
+    words = axes.get_xlabel() + axes.get_ylabel() + ticks
+    assert "[" in words or " ms" in words
+    shown = picture(figure, "a <caption>").markup
+    assert 'alt="a &lt;caption&gt;"' in shown and "data:image/svg+xml;base64," in shown
+
+
+@pytest.mark.parametrize("name", ["throughput", "legs"])
+def test_bars_start_at_zero_in_the_platforms_colours(tables: Tables, name: str) -> None:
+    for axes in DRAWN[name](tables, LOOKS).axes:
+        bars = list(axes.patches)
+        assert [bar.get_x() for bar in bars] == [0] * 3
+        assert axes.get_xlim()[0] <= 0
+        assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == list(COLORS[:3])
+        assert len({bar.get_hatch() for bar in bars}) == 3
+
+
+def test_compute_and_exposed_communication_add_up_to_the_step(tables: Tables) -> None:
+    (axes,) = figures.step_parts_figure(tables, LOOKS).axes
+    compute, exposed = axes.patches[:2]
+    assert compute.get_width() == pytest.approx(0.090)
+    assert exposed.get_x() == pytest.approx(0.090)
+    # mean over rounds of leg full: (100 + 100 + 102 + 100 + 100) / 5 ms
+    assert exposed.get_x() + exposed.get_width() == pytest.approx(0.1004)
+
+
+def test_negative_exposed_communication_is_drawn_backwards_and_named() -> None:
+    tables = _tables()
+    platforms = tables.platforms.copy()
+    exposed = platforms["metric"] == "exposed_comm_time_s"
+    platforms.loc[exposed, "mean"] = -0.02
+    (axes,) = figures.step_parts_figure(
+        Tables(**{**vars(tables), "platforms": platforms}), LOOKS
+    ).axes
+    assert axes.patches[1].get_width() == pytest.approx(-0.02)
+    assert [text.get_text() for text in axes.texts].count("negative") == 3
+
+
+@pytest.mark.parametrize("name", ["ratios", "throughput", "parts"])
+def test_every_round_and_n_are_drawn(tables: Tables, name: str) -> None:
+    (axes,) = DRAWN[name](tables, LOOKS).axes
+    rows = 2 if name == "ratios" else 3
+    assert [text.get_text() for text in axes.texts] == ["n = 5"] * rows
+    assert sum(len(line.get_xdata()) == 5 for line in axes.lines) == rows
+
+
+@pytest.mark.parametrize("name", ["ratios", "throughput"])
+def test_one_round_has_no_interval_line(name: str) -> None:
+    (axes,) = DRAWN[name](_tables(rounds=1), LOOKS).axes
+    assert "n = 1" in [text.get_text() for text in axes.texts]
+    horizontal = [line for line in axes.lines if len(set(line.get_ydata())) == 1]
+    assert all(len(line.get_xdata()) == 1 or _is_nan(line.get_xdata()) for line in horizontal)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_tables_without_rows_give_a_sentence_that_says_so(name: str) -> None:
+    index = Index(campaign=CAMPAIGN, title="golden", mine=False)
+    empty = tidy_tables(analyse(Evidence(index, plan(), ()), 0.95))
+    shown = picture(DRAWN[name](empty, {}), "caption")
+    assert shown.markup.startswith('<p class="missing">') and "no " in shown.markup
+    assert "caption" not in shown.markup
+
+
+def _is_nan(values: object) -> bool:
+    return bool(pd.isna(pd.Series(values)).all())

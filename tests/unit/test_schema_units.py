@@ -1,0 +1,84 @@
+"""Stored SI values become words; each metric says unit and direction in one voice."""
+
+import pytest
+
+from commwall.schema import units
+from commwall.schema.metrics import METRICS
+
+SUFFIXES = {
+    "_bytes_per_s": "byte/s",
+    "_samples_per_s": "sample/s",
+    "_tokens_per_s": "token/s",
+    "_samples_per_j": "sample/J",
+    "_bytes": "byte",
+    "_time_s": "s",
+    "_j": "J",
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1234.5, "1,234"), (0.012345, "0.0123"), (9.876, "9.88"), (0, "0"), (-2.5, "-2.50")],
+)
+def test_significant_digits(value: float, text: str) -> None:
+    assert units.significant(value) == text
+
+
+@pytest.mark.parametrize("value", [0.9996, 9.996, 99.96])
+def test_rounding_up_keeps_the_number_of_digits(value: float) -> None:
+    assert len(units.significant(value).replace(".", "")) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0125, "12.5 ms"),
+        (20e-6, "20.0 µs"),
+        (5e-9, "5.00 ns"),
+        (1.5, "1.50 s"),
+        (119, "119 s"),
+        (120, "2.00 min"),
+        (7200, "2.00 h"),
+    ],
+)
+def test_times(seconds: float, text: str) -> None:
+    assert units.time_text(seconds) == text
+
+
+def test_rates_are_decimal_and_sizes_binary() -> None:
+    assert units.rate_text(0.62e9) == "620 MB/s"
+    assert units.rate_text(344e9) == "344 GB/s"
+    assert units.size_text(25 * 2**20) == "25.0 MiB"
+    assert units.size_text(3 * 2**30) == "3.00 GiB"
+
+
+def test_a_ratio_becomes_a_percentage() -> None:
+    assert units.percent_text(1.25) == "25 %"
+    assert units.percent_text(0.9) == "-10 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.5, "s", "500 ms"),
+        (2e9, "byte/s", "2.00 GB/s"),
+        (2**20, "byte", "1.00 MiB"),
+        (0.5, "1", "0.500"),
+        (12.0, "J", "12.0 J"),
+    ],
+)
+def test_quantities(value: float, unit: str, text: str) -> None:
+    assert units.quantity_text(value, unit) == text
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.id)
+def test_a_metric_carries_its_unit_in_its_name(metric: object) -> None:
+    ends = [unit for end, unit in SUFFIXES.items() if metric.id.endswith(end)]
+    assert metric.unit == (ends[0] if ends else "1")
+
+
+def test_metrics_are_complete() -> None:
+    assert len(METRICS) == len({metric.label for metric in METRICS.values()})
+    for metric in METRICS.values():
+        assert metric.definition.endswith(".")
+        assert metric.source

@@ -1,0 +1,138 @@
+"""A launch: every way it can end, and that nothing of it is left."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from commwall.host.processes import MARK_VARIABLE, environment_of, is_running
+from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch, worker_environment
+from commwall.schema.config import Timeouts
+from commwall.schema.result import LaunchRequest, NamedCase
+from commwall.schema.treatment import Label, NcclVariables
+from tests.samples import CASE, platform
+
+HERE = Path(__file__).parent
+TIMEOUTS = Timeouts(startup_s=20, case_s=20, collective_s=5)
+
+
+@pytest.fixture(autouse=True)
+def _stand_in_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+
+
+def request_for(folder: Path, *cases: str) -> LaunchRequest:
+    return LaunchRequest(
+        campaign="demo",
+        platform=platform("fast", 6e8),
+        suite="training",
+        round=1,
+        round_id="0123456789ab",
+        cases=tuple(NamedCase(name=case, case=CASE) for case in cases),
+        output_dir=str(folder),
+        threads_per_rank=1,
+        collective_timeout_s=5,
+    )
+
+
+def launched(tmp_path: Path, *cases: str, **settings: object) -> LaunchOutcome:
+    folder = tmp_path / "launch"
+    options = {"timeouts": TIMEOUTS, "module": "worker_stand_in", "grace_s": 0.5, **settings}
+    launch = Launch(folder=folder, log=tmp_path / "log" / "launch.log", **options)  # type: ignore[arg-type]
+    return run_launch(request_for(folder, *cases), launch)
+
+
+def test_every_case_that_succeeds_has_a_result(tmp_path: Path) -> None:
+    outcome = launched(tmp_path, "ok-1", "ok-2")
+    assert [(r.case, r.status) for r in outcome.results] == [("ok-1", "ok"), ("ok-2", "ok")]
+    assert (outcome.cause, outcome.lost, outcome.remaining) == (None, (), ())
+    assert MARK_VARIABLE in outcome.variables
+
+
+def test_a_failed_case_is_an_outcome_and_leaves_the_rest_for_another_launch(tmp_path: Path) -> None:
+    outcome = launched(tmp_path, "ok-1", "fails", "ok-2")
+    assert [r.case for r in outcome.results] == ["ok-1", "fails"]
+    assert outcome.results[1].cause == "out_of_memory", "rank 1 explains rank 0"
+    assert (outcome.cause, outcome.remaining) == (None, ("ok-2",))
+
+
+@pytest.mark.parametrize(
+    ("case", "cause", "word"),
+    [
+        ("killed", "killed", "signal 9"),
+        ("waits", "timeout", "Timed out waiting"),
+        ("full", "disk_full", "No space left"),
+        ("breaks", "launch_failed", "no module of that name"),
+    ],
+)
+def test_an_accident_is_told_by_its_cause(tmp_path: Path, case: str, cause: str, word: str) -> None:
+    outcome = launched(tmp_path, case)
+    assert (outcome.cause, outcome.lost, outcome.results) == (cause, (case,), ())
+    assert word in outcome.detail
+
+
+def test_after_an_accident_the_cases_not_begun_remain(tmp_path: Path) -> None:
+    outcome = launched(tmp_path, "ok-1", "killed", "ok-2")
+    assert [r.case for r in outcome.results] == ["ok-1"]
+    assert (outcome.lost, outcome.remaining) == (("killed",), ("ok-2",))
+
+
+def test_a_hung_case_is_given_up_and_ended(tmp_path: Path) -> None:
+    timeouts = Timeouts(startup_s=20, case_s=0.5, collective_s=5)
+    started: list[int] = []
+    outcome = launched(tmp_path, "hangs", timeouts=timeouts, on_start=started.append)
+    assert outcome.cause == "timeout"
+    assert "timeouts.case_s" in outcome.detail
+    assert not is_running(started[0])
+
+
+def test_a_launch_that_never_begins_is_given_up(tmp_path: Path) -> None:
+    timeouts = Timeouts(startup_s=0.5, case_s=20, collective_s=5)
+    outcome = launched(tmp_path, "never-begins", "ok-1", timeouts=timeouts)
+    assert (outcome.cause, outcome.lost) == ("timeout", ("never-begins", "ok-1"))
+    assert "timeouts.startup_s" in outcome.detail
+
+
+def test_processes_that_ignore_sigterm_are_killed_in_every_session(tmp_path: Path) -> None:
+    timeouts = Timeouts(startup_s=20, case_s=0.5, collective_s=5)
+    marks: list[str] = []
+    outcome = launched(
+        tmp_path,
+        "stubborn",
+        timeouts=timeouts,
+        on_leg=lambda case, leg: marks.append(leg),
+    )
+    assert outcome.cause == "timeout"
+    mark = outcome.variables[MARK_VARIABLE]
+    left = [p for p in _all_pids() if environment_of(p).get(MARK_VARIABLE) == mark]
+    assert marks == ["full"]
+    assert not [pid for pid in left if is_running(pid)]
+
+
+def test_a_result_cut_short_counts_as_none(tmp_path: Path) -> None:
+    from commwall.measure.supervisor import read_result
+
+    (tmp_path / "ok-1.json").write_text('{"case": "ok-1", "sta', encoding="utf-8")
+    assert read_result(tmp_path, "ok-1") is None
+
+
+def test_nccl_variables_come_from_the_treatment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCL_P2P_LEVEL", "NVL")
+    label = Label(title="staged", stands_for="a bound", does_not_cover="plain PCIe")
+    treatment = NcclVariables(label=label, variables={"NCCL_P2P_DISABLE": "1"})
+    request = request_for(Path("unused"), "ok-1")
+    staged = request.platform.model_copy(update={"treatment": treatment})
+    found = worker_environment(request.model_copy(update={"platform": staged}), "mark")
+    assert {n: v for n, v in found.items() if n.startswith("NCCL_")} == {"NCCL_P2P_DISABLE": "1"}
+
+
+def _all_pids() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def test_a_poll_costs_little(tmp_path: Path) -> None:
+    """The supervisor shares the machine with what it measures."""
+    before = time.process_time()
+    timeouts = Timeouts(startup_s=20, case_s=2, collective_s=5)
+    launched(tmp_path, "hangs", timeouts=timeouts)
+    assert time.process_time() - before < 0.5

@@ -1,0 +1,85 @@
+"""Stands in for the workers: does with each case what the case's name says.
+
+Called like them: `python -m worker_stand_in REQUEST --parent PID`. Needs no torch.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from commwall.process import die_with_parent
+
+SERIES = {"metric": "step_time_s", "unit": "s", "leg": "full", "rank": 0, "values": [1.0, 2.0]}
+
+
+def succeed(folder: Path, case: str) -> None:
+    now = time.monotonic_ns()
+    window = {"leg": "full", "start_ns": now - 1000, "end_ns": now}
+    result = {"case": case, "status": "ok", "series": [SERIES], "windows": [window]}
+    (folder / f"{case}.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+def fail(folder: Path, case: str) -> None:
+    for rank, cause in ((0, "error"), (1, "out_of_memory")):
+        result = {"case": case, "status": "failed", "cause": cause, "detail": f"rank {rank}"}
+        path = folder / f"{case}.rank{rank}.failed.json"
+        path.write_text(json.dumps(result), encoding="utf-8")
+    sys.exit(1)
+
+
+def kill_itself(folder: Path, case: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hang(folder: Path, case: str) -> None:
+    (folder / "pid").write_text(str(os.getpid()), encoding="utf-8")
+    time.sleep(60)
+
+
+def hang_stubbornly(folder: Path, case: str) -> None:
+    """With a child in a session of its own, as torchrun starts its workers."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+    subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    hang(folder, case)
+
+
+def give_up_waiting(folder: Path, case: str) -> None:
+    sys.exit("RuntimeError: Timed out waiting 1000ms for recv operation to complete")
+
+
+def run_out_of_space(folder: Path, case: str) -> None:
+    sys.exit("OSError: [Errno 28] No space left on device")
+
+
+ACTS = {
+    "ok": succeed,
+    "fails": fail,
+    "killed": kill_itself,
+    "hangs": hang,
+    "stubborn": hang_stubbornly,
+    "waits": give_up_waiting,
+    "full": run_out_of_space,
+}
+
+
+def main() -> None:
+    die_with_parent(signal.SIGKILL, int(sys.argv[3]))
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    for case in request["cases"]:
+        name = case["name"]
+        if name == "never-begins":
+            time.sleep(60)
+        if name == "breaks":
+            raise ImportError("no module of that name")
+        sys.stderr.write(f"commwall-progress {name} full\n")
+        sys.stderr.flush()
+        ACTS[name.partition("-")[0]](Path(request["output_dir"]), name)
+
+
+if __name__ == "__main__":
+    main()

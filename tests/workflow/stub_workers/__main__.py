@@ -1,0 +1,48 @@
+"""Stand-in for the ranks: writes the result of each case, or does what the test wants."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from commwall.process import die_with_parent
+from commwall.workers.control import BEGUN_PATH, DEFAULT_CASE_S, wishes
+from commwall.workers.training import result_of
+
+
+def main() -> None:
+    """Run all cases of the request."""
+    die_with_parent(signal.SIGKILL, int(os.environ["COMMWALL_LAUNCHER_PID"]))
+    request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    folder = Path(request["output_dir"])
+    for case in request["cases"]:
+        wanted = wishes(request)
+        sys.stderr.write(f"commwall-progress {case['name']} full\n")
+        BEGUN_PATH.touch()
+        _obey(wanted, case["name"], folder)
+        _put(folder / f"{case['name']}.json", result_of(case["name"], request))
+
+
+def _obey(wanted: dict[str, dict[str, Any]], case: str, folder: Path) -> None:
+    time.sleep(wanted.get("sleep", {}).get("seconds", DEFAULT_CASE_S))
+    if "hang" in wanted or "outlive" in wanted:
+        time.sleep(600)
+    if "kill" in wanted:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "out_of_memory" in wanted:
+        outcome = {"case": case, "status": "failed", "cause": "out_of_memory", "detail": "rank 0"}
+        _put(folder / f"{case}.rank0.failed.json", outcome)
+        sys.exit(1)
+
+
+def _put(path: Path, value: dict[str, Any]) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(value), encoding="utf-8")
+    part.rename(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What the Makefile says and removes; what it makes is tested end to end."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.workflow.checkout import SOURCE
+
+TARGETS = {"report", "test", "check", "docs", "clean", "help"}
+
+
+def _make(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    command = ["make", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_help_names_every_target() -> None:
+    listed = set(re.findall(r"^ +make (\w+)", _make(SOURCE, "help").stdout, re.MULTILINE))
+    assert listed >= TARGETS
+
+
+def test_old_python_is_refused_with_a_next_step(tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    text = '#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.8.2" && exit 0\nexit 1\n'
+    python.write_text(text, encoding="utf-8")
+    python.chmod(0o755)
+    done = _make(SOURCE, "report", f"PYTHON={python}")
+    assert done.returncode != 0
+    assert "3.11 or newer" in done.stderr and "Python 3.8.2" in done.stderr
+    assert "make PYTHON=" in done.stderr
+
+
+def test_clean_keeps_plans_and_records(tmp_path: Path) -> None:
+    shutil.copy(SOURCE / "Makefile", tmp_path)
+    kept = {"results/a/plan.json", "results/a/records/p/training/c/r01.json"}
+    gone = {
+        *(".cw/a/training.state", ".venv/lock", ".envs/bench/manifest.json", "logs/a.log"),
+        *("results/a/index.json", "results/a/attempts/training.json", "results/site/index.html"),
+        *("results/a/tables/rounds.csv", "results/a/notebooks/summary.html"),
+    }
+    for name in kept | gone:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    done = _make(tmp_path, "clean")
+    assert done.returncode == 0, done.stderr
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == kept | {"Makefile"}
+    assert "Plans and records stay" in done.stdout

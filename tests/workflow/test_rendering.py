@@ -1,0 +1,97 @@
+"""Pages follow the evidence and the code that draws them, and nothing else."""
+
+import time
+from pathlib import Path
+
+from tests.workflow.checkout import Checkout
+
+NO_OP_WITHIN_S = 10
+
+
+def test_second_run_of_everything_does_nothing(rendered: Checkout) -> None:
+    started = time.monotonic()
+    run = rendered.snakemake("--cores", "2")
+    assert (run.code, run.jobs) == (0, {}), run.output
+    assert time.monotonic() - started < NO_OP_WITHIN_S
+
+
+def test_pages_are_there(rendered: Checkout) -> None:
+    site = rendered.root / "results/site"
+    names = {str(path.relative_to(site)) for path in site.rglob("*.html")}
+    campaign = rendered.campaign
+    assert names >= {
+        "index.html",
+        f"{campaign}/summary.html",
+        f"{campaign}/throughput.html",
+    }
+
+
+def test_edited_figure_renders_only(rendered: Checkout) -> None:
+    module = rendered.root / "src/commwall/report/__init__.py"
+    module.write_text(module.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8")
+    run = rendered.snakemake("-n")
+    assert run.code == 0, run.output
+    assert run.started == {"render_notebook", "publish_site"}
+
+
+def test_comment_in_a_figure_renders_nothing(rendered: Checkout) -> None:
+    module = rendered.root / "src/commwall/report/__init__.py"
+    module.write_text(module.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    assert rendered.snakemake("-n").jobs == {}
+
+
+def test_edited_analysis_measures_nothing(rendered: Checkout) -> None:
+    module = rendered.root / "src/commwall/analysis/__init__.py"
+    module.write_text(module.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8")
+    run = rendered.snakemake("-n")
+    assert run.code == 0, run.output
+    assert "tabulate_records" in run.started
+    assert not run.started & {"measure_suite", "provision_environment"}
+
+
+def test_edited_notebook_renders_that_one(rendered: Checkout) -> None:
+    notebook = rendered.root / "notebooks/summary.py"
+    notebook.write_text(notebook.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    run = rendered.snakemake("-n")
+    assert run.jobs["render_notebook"] == 1
+    assert "measure_suite" not in run.started
+
+
+def test_deleted_record_reaches_the_pages(rendered: Checkout) -> None:
+    rendered.path("slow", 1).unlink()
+    run = rendered.snakemake("-n", "reports")
+    assert run.started >= {"measure_suite", "index_records", "tabulate_records", "render_notebook"}
+
+
+def test_pages_come_although_work_is_missing(rendered: Checkout) -> None:
+    landing = rendered.root / "results/site/index.html"
+    before = landing.stat().st_mtime_ns
+    rendered.path("slow", 1).unlink()
+    rendered.wish({"act": "kill", "platform": "slow", "round": 1})
+    run = rendered.snakemake("--cores", "2")
+    assert run.code != 0
+    assert run.started >= {"render_notebook", "publish_site", "check_complete"}
+    assert landing.stat().st_mtime_ns > before
+
+
+def test_delete_all_output_leaves_records(rendered: Checkout) -> None:
+    before = rendered.results()
+    run = rendered.snakemake("--cores", "2", "--delete-all-output")
+    assert run.code == 0, run.output
+    assert not (rendered.root / "results/site/index.html").exists()
+    assert rendered.results() == before
+
+
+def test_report_builds_and_loads_nothing(rendered: Checkout, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    run = rendered.snakemake("--report", str(page))
+    assert run.code == 0, run.output
+    assert page.stat().st_size > 100_000
+
+
+def test_report_with_work_due_measures_nothing(rendered: Checkout, tmp_path: Path) -> None:
+    rendered.path("slow", 1).unlink()
+    before = rendered.results()
+    run = rendered.snakemake("--report", str(tmp_path / "report.html"))
+    assert run.code == 0, run.output
+    assert rendered.results() == before

@@ -1,0 +1,49 @@
+"""The workflow as text: what Snakemake's own checks say of it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from tests.workflow.checkout import SOURCE, Checkout
+
+ACCEPTED = "Specify a conda environment or container for each rule."
+RULES_WITH_COMMANDS = 7
+
+
+def test_lint_finds_only_what_is_accepted(fresh: Checkout) -> None:
+    output = fresh.snakemake("--lint").output
+    findings = re.findall(r"^    \* (.+?):?$", output, re.MULTILINE)
+    assert [text.rstrip(":") for text in findings] == [ACCEPTED] * RULES_WITH_COMMANDS, output
+
+
+def test_snakefile_is_a_contents_page() -> None:
+    lines = (SOURCE / "Snakefile").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 40
+
+
+def test_rules_are_named_verb_noun_and_logged() -> None:
+    for path in sorted((SOURCE / "workflow/rules").glob("*.smk")):
+        text = path.read_text(encoding="utf-8")
+        for rule in re.split(r"^rule ", text, flags=re.MULTILINE)[1:]:
+            name = rule.split(":", 1)[0]
+            if "shell:" in rule:
+                assert re.fullmatch(r"[a-z]+_[a-z]+", name), f"{path.name}: {name}"
+                assert re.search(r'"exec \S+ -m commwall ', rule), f"{path.name}: {name}"
+
+
+def test_layout_is_snakefmt() -> None:
+    command = [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"]
+    done = subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_profiles_keep_what_a_killed_run_needs() -> None:
+    for path in sorted(Path(SOURCE / "profiles").glob("*/config.yaml")):
+        profile = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert profile["rerun-incomplete"] and profile["nolock"] and profile["keep-going"], path
+        assert not profile.get("keep-incomplete"), path
+    slurm = yaml.safe_load((SOURCE / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
+    assert slurm["set-threads"]["measure_suite"] > 0

@@ -1,0 +1,93 @@
+"""Names, functions and the lock that the stages share; no rule."""
+
+import fcntl
+import os
+import re
+import sys
+
+from commwall.records.state import read_state
+from commwall.schema.errors import Busy
+
+DRIVER = sys.executable
+"""Python of this environment. Rules name it as a resource: as a parameter it would make
+Snakemake run its rules anew when the folder moves."""
+
+ALL = [campaign.id for campaign in SITUATION.campaigns]
+OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
+SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
+READABLE = [c for c in ALL if SUITES[c]]
+NOTEBOOKS = ["summary", "throughput"]
+CONFIDENCE = SITUATION.config.confidence
+
+
+def any_of(names: list[str]) -> str:
+    """Pattern of a wildcard that takes these names only."""
+    return "|".join(map(re.escape, names))
+
+
+wildcard_constraints:
+    c=any_of(ALL),
+    suite="[a-z]+",
+    environment="bench|report",
+    notebook=any_of(NOTEBOOKS),
+
+
+def looked_at(wildcards) -> list[str]:
+    """What the index of a campaign is made from: states and attempts.
+
+    A suite of this machine that owes nothing and was never attempted needs no attempt, so that
+    a clone with all records does not make the bench environment.
+    """
+    c = wildcards.c
+    states = expand(".cw/{c}/{suite}.state", c=c, suite=SUITES[c])
+    attempts = expand("results/{c}/attempts/{suite}.json", c=c, suite=SUITES[c])
+    wanted = [
+        attempt
+        for state, attempt in zip(states, attempts)
+        if c in OWN and (Path(attempt).exists() or read_state(Path(state)).due)
+    ]
+    return states + wanted
+
+
+def tables_of(c: str) -> list[str]:
+    """Tidy tables of a campaign."""
+    names = ("measurements", "rounds", "ratios")
+    return [
+        f"results/{c}/tables/{name}.{kind}"
+        for name in names
+        for kind in ("csv", "parquet")
+    ]
+
+
+def pages_of(campaigns: list[str]) -> list[str]:
+    """Pages of campaigns."""
+    return expand(
+        "results/{c}/notebooks/{notebook}.html", c=campaigns, notebook=NOTEBOOKS
+    )
+
+
+def all_cores(wildcards) -> int:
+    """Every core of this run: nothing may work beside a measurement."""
+    return workflow.cores
+
+
+def hold_checkout(path: Path) -> None:
+    """Lock the checkout until this process ends, however it ends.
+
+    The descriptor stays open on purpose: the lock lives as long as it, and children do not
+    inherit it.
+    """
+    path.parent.mkdir(exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise Busy(
+            "another run works in this checkout",
+            where=str(path),
+            next_step="wait for its end or stop it; `snakemake -n` works beside it",
+        ) from error
+
+
+onstart:
+    hold_checkout(ROOT / ".cw" / "run.lock")

@@ -1,0 +1,15 @@
+"""Environments: made from their locks, or adopted, inside the checkout."""
+
+
+rule provision_environment:
+    input:
+        lock="envs/{environment}.lock",
+    output:
+        manifest=".envs/{environment}/manifest.json",
+    log:
+        "logs/provision_environment/{environment}.log",
+    resources:
+        driver=DRIVER,
+    shell:
+        "exec {resources.driver} -m commwall provision {wildcards.environment}"
+        " --manifest {output.manifest} --parent $PPID > {log} 2>&1"

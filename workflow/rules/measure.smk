@@ -1,0 +1,23 @@
+"""Measuring: one job a suite of a campaign of this machine.
+
+Its verb looks at each record and measures what is missing, invalid or stale; records are not
+outputs, because Snakemake deletes the outputs of a job that runs again or fails.
+"""
+
+
+rule measure_suite:
+    input:
+        state=".cw/{c}/{suite}.state",
+        # A rebuilt environment from the same lock changes no number; another lock changes
+        # the freshness key, and with it the state.
+        environment=ancient(".envs/bench/manifest.json"),
+    output:
+        attempt="results/{c}/attempts/{suite}.json",
+    log:
+        "logs/measure_suite/{c}/{suite}.log",
+    wildcard_constraints:
+        c=any_of(OWN),
+    threads: all_cores
+    shell:
+        "exec .envs/bench/bin/python -m commwall measure {wildcards.c} {wildcards.suite}"
+        " --attempt {output.attempt} --log {log} --parent $PPID"

@@ -1,0 +1,31 @@
+"""Publishing: one folder with all pages and tables, and the word whether all is measured."""
+
+
+rule publish_site:
+    input:
+        indexes=expand("results/{c}/index.json", c=ALL),
+        tables=[table for c in READABLE for table in tables_of(c)],
+        pages=pages_of(READABLE),
+        code=".cw/code/report.digest",
+        environment=".envs/report/manifest.json",
+    output:
+        landing=report("results/site/index.html", caption="../report/site.rst"),
+    log:
+        "logs/publish_site.log",
+    params:
+        campaigns=ALL,
+    shell:
+        "exec .envs/report/bin/python -m commwall site {params.campaigns} > {log} 2>&1"
+
+
+rule check_complete:
+    input:
+        index="results/{c}/index.json",
+    output:
+        complete=touch(".cw/{c}/complete"),
+    log:
+        "logs/check_complete/{c}.log",
+    resources:
+        driver=DRIVER,
+    shell:
+        "exec {resources.driver} -m commwall check {wildcards.c} > {log} 2>&1"
