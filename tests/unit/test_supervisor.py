@@ -60,7 +60,8 @@ def test_a_failed_case_is_an_outcome_and_leaves_the_rest_for_another_launch(tmp_
     ("case", "cause", "word"),
     [
         ("killed", "killed", "signal 9"),
-        ("waits", "timeout", "Timed out waiting"),
+        ("waits", "timeout", "Application timeout"),
+        ("loses", "killed", "exitcode  : -9"),
         ("full", "disk_full", "No space left"),
         ("breaks", "launch_failed", "no module of that name"),
     ],

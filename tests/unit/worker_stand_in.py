@@ -49,7 +49,14 @@ def hang_stubbornly(folder: Path, case: str) -> None:
 
 
 def give_up_waiting(folder: Path, case: str) -> None:
-    sys.exit("RuntimeError: Timed out waiting 1000ms for recv operation to complete")
+    """As gloo and torchrun tell it: one rank gave up, the silent one was then killed."""
+    sys.stderr.write("RuntimeError: Application timeout caused pair closure\n")
+    sys.exit("  exitcode  : -9 (pid: 30341)")
+
+
+def lose_a_peer(folder: Path, case: str) -> None:
+    sys.stderr.write("RuntimeError: Connection closed by peer [127.0.0.1]:5432\n")
+    sys.exit("  exitcode  : -9 (pid: 30341)")
 
 
 def run_out_of_space(folder: Path, case: str) -> None:
@@ -63,6 +70,7 @@ ACTS = {
     "hangs": hang,
     "stubborn": hang_stubbornly,
     "waits": give_up_waiting,
+    "loses": lose_a_peer,
     "full": run_out_of_space,
 }
 

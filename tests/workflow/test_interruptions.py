@@ -1,17 +1,21 @@
 """Runs that are ended from outside: the next one completes, and no process is left."""
 
-import contextlib
 import os
 import random
 import signal
-import subprocess
+import time
+from concurrent.futures import Future
 
 import pytest
 
 from tests.workflow.checkout import Checkout, finish, wait_until
+from tests.workflow.conftest import Start
 from tests.workflow.test_rerun import ALL, ROUND_1
 
 DIES_WITHIN_S = 10
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
+ENDINGS = tuple((whom, number) for whom in ("group", "snakemake") for number in SIGNALS)
+SEEDS = tuple(range(10))
 LONG = {"act": "sleep", "round": 2, "seconds": 60}
 
 
@@ -24,37 +28,56 @@ def _completes(checkout: Checkout, kept: dict[tuple[str, int], str]) -> None:
     assert not checkout.measured_since(kept) & ROUND_1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-@pytest.mark.parametrize("whom", ["group", "snakemake"])
-def test_ended_while_measuring(warm: Checkout, number: signal.Signals, whom: str) -> None:
-    kept = warm.records()
-    warm.path("slow", 2).unlink()
+def _is_ended_while_measuring(checkout: Checkout, key: tuple[str, signal.Signals]) -> None:
+    whom, number = key
+    kept = checkout.records()
+    checkout.path("slow", 2).unlink()
     # Snakemake lets running jobs end when it alone is asked to stop politely.
     polite = whom == "snakemake" and number in (signal.SIGINT, signal.SIGTERM)
-    warm.wish(LONG | {"seconds": 2} if polite else LONG)
-    process = warm.start("--cores", "2", "measure")
-    wait_until(warm.begun)
+    checkout.wish(LONG | {"seconds": 1} if polite else LONG)
+    process = checkout.start("--cores", "2", "measure")
+    wait_until(checkout.begun)
     (os.killpg if whom == "group" else os.kill)(process.pid, number)
     run = finish(process)
     assert run.code != 0, run.output
-    wait_until(lambda: not warm.alive(), DIES_WITHIN_S)
-    _completes(warm, kept)
+    wait_until(lambda: not checkout.alive(), DIES_WITHIN_S)
+    _completes(checkout, kept)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_killed_at_a_random_moment(warm: Checkout, seed: int) -> None:
+def _is_killed_at_a_random_moment(checkout: Checkout, seed: int) -> None:
+    """Even seeds: any moment from the start on; odd ones: from the first case on."""
     moment = random.Random(seed)
-    kept = warm.records()
-    warm.path("slow", 2).unlink()
-    warm.wish({"act": "sleep", "seconds": 0.4})
-    process = warm.start("--cores", "2", "measure")
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=moment.uniform(0.3, 4.5))
-    victim = moment.choice(["group", "snakemake", "verb"])
-    _kill(warm, process.pid, victim)
+    kept = checkout.records()
+    checkout.path("slow", 2).unlink()
+    checkout.wish({"act": "sleep", "seconds": 0.4})
+    process = checkout.start("--cores", "2", "measure")
+    if seed % 2:
+        wait_until(checkout.begun)
+    time.sleep(moment.uniform(0, 2.5))
+    _kill(checkout, process.pid, moment.choice(["group", "snakemake", "verb"]))
     finish(process)
-    wait_until(lambda: not warm.alive(), DIES_WITHIN_S)
-    _completes(warm, kept)
+    wait_until(lambda: not checkout.alive(), DIES_WITHIN_S)
+    _completes(checkout, kept)
+
+
+@pytest.fixture(scope="module")
+def endings(scenarios: Start) -> dict[tuple[str, signal.Signals], Future[None]]:
+    return scenarios(_is_ended_while_measuring, ENDINGS)
+
+
+@pytest.fixture(scope="module")
+def kills(scenarios: Start) -> dict[int, Future[None]]:
+    return scenarios(_is_killed_at_a_random_moment, SEEDS)
+
+
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda key: f"{key[1].name} to {key[0]}")
+def test_ended_while_measuring(endings, ending: tuple[str, signal.Signals]) -> None:
+    endings[ending].result()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_killed_at_a_random_moment(kills, seed: int) -> None:
+    kills[seed].result()
 
 
 def _kill(checkout: Checkout, pid: int, victim: str) -> None:

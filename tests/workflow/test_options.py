@@ -1,8 +1,11 @@
 """No option of Snakemake deletes, moves or renews a record that is whole."""
 
+from concurrent.futures import Future
+
 import pytest
 
 from tests.workflow.checkout import Checkout
+from tests.workflow.conftest import Start
 
 OPTIONS = {
     "forceall": ("--cores", "2", "--forceall", "measure"),
@@ -14,15 +17,24 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_records_stay_as_they_are(warm: Checkout, name: str) -> None:
-    before = warm.results()
-    run = warm.snakemake(*OPTIONS[name])
+def _records_stay_as_they_are(checkout: Checkout, name: str) -> None:
+    before = checkout.results()
+    run = checkout.snakemake(*OPTIONS[name])
     assert run.code == 0, run.output
-    assert warm.results() == before
-    after = warm.measure()
+    assert checkout.results() == before
+    after = checkout.measure()
     assert after.code == 0, after.output
-    assert warm.results() == before
+    assert checkout.results() == before
+
+
+@pytest.fixture(scope="module")
+def options(scenarios: Start) -> dict[str, Future[None]]:
+    return scenarios(_records_stay_as_they_are, tuple(OPTIONS))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_records_stay_as_they_are(options: dict[str, Future[None]], name: str) -> None:
+    options[name].result()
 
 
 def test_lost_metadata_measures_nothing(warm: Checkout) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from commwall.records.layout import Layout
 from commwall.records.store import read_record, write_record
 from tests.workflow.checkout import Checkout, edit
+from tests.workflow.conftest import Start
 
 PLATFORMS = ("fast", "slow", "fast-again")
 ROUND_1 = {(platform, 1) for platform in PLATFORMS}
@@ -137,16 +139,32 @@ def _withdraw(path: Path) -> None:
     (path.parents[4] / "withdrawn.json").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "harm", [_delete, _truncate, _change_a_value, _change_the_version, _withdraw]
-)
-def test_harmed_record_is_measured_anew_on_all_platforms(warm: Checkout, harm) -> None:
-    before = warm.records()
-    harm(warm.path("slow", 1))
-    run = warm.measure()
+HARMS = {
+    "deleted": _delete,
+    "truncated": _truncate,
+    "edited": _change_a_value,
+    "of another version": _change_the_version,
+    "withdrawn": _withdraw,
+}
+
+
+def _harmed_record_is_measured_anew(checkout: Checkout, harm: str) -> None:
+    before = checkout.records()
+    HARMS[harm](checkout.path("slow", 1))
+    run = checkout.measure()
     assert run.code == 0, run.output
-    assert warm.measured_since(before) == ROUND_1
-    assert len({warm.round_ids()[cell] for cell in ROUND_1}) == 1
+    assert checkout.measured_since(before) == ROUND_1
+    assert len({checkout.round_ids()[cell] for cell in ROUND_1}) == 1
+
+
+@pytest.fixture(scope="module")
+def harms(scenarios: Start) -> dict[str, Future[None]]:
+    return scenarios(_harmed_record_is_measured_anew, tuple(HARMS))
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_harmed_record_is_measured_anew_on_all_platforms(harms, harm: str) -> None:
+    harms[harm].result()
 
 
 def test_withdrawn_record_is_replaced_once(warm: Checkout) -> None:

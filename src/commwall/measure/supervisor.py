@@ -38,7 +38,7 @@ WORST_FIRST = ("out_of_memory", "unsupported", "check_failed", "error")
 SIGNS: tuple[tuple[AccidentCause, re.Pattern[str]], ...] = (
     ("disk_full", re.compile(r"No space left on device|Disk quota exceeded")),
     ("gpu_lost", re.compile(r"GPU is lost|fallen off the bus|device-side error.*unrecoverable")),
-    ("timeout", re.compile(r"[Tt]imed out|operation timeout")),
+    ("timeout", re.compile(r"[Tt]imed out|timeout caused|operation timeout")),
     ("killed", re.compile(r"exitcode\s*:\s*-\d+ \(pid")),
 )
 """What the end of a log tells of an accident; the first that is found counts.

@@ -74,8 +74,9 @@ _ALL = (
         direction="higher",
         kind="measured",
         label="link-bound share",
-        definition="Share of the collectives of a leg whose end was set by the emulated link and "
-        "not by gloo underneath; below 0.95 the emulation does not bind.",
+        definition="Time the emulated link takes for the operations of a leg, divided by the time "
+        "they took: 1 where the link set every end, less where gloo underneath was later; below "
+        "0.95 the emulation does not bind.",
         source=_DESIGN,
     ),
     Metric(

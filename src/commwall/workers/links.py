@@ -9,7 +9,7 @@ and starts when the last rank has asked for it and the link is free. `EmulatedGr
 before each operation the ranks agree through gloo on the latest such moment (they share
 CLOCK_MONOTONIC, being on one machine), so all have the same deadline. One thread per lane
 carries the operations in order and completes none before its deadline. If gloo itself needs
-longer, gloo sets the end; `LinkCounters` tells how often. Collectives use one lane; sends and
+longer, gloo sets the end; `LinkCounters` tells by how much. Collectives use one lane; sends and
 receives have one each (the link is full duplex), which do not share the rate with it.
 
 Operations without a wire formula here are refused. Only what C++ code asks for without asking
@@ -49,17 +49,26 @@ class LinkCounters:
     """What a link carried since the last reset."""
 
     operations: int = 0
-    set_by_link: int = 0
-    """Operations whose end the emulated link set, not gloo."""
+    link_ns: int = 0
+    """Time the emulated link takes for them [ns]."""
+    late_ns: int = 0
+    """Time gloo needed beyond the link's end, summed over the operations [ns]."""
+
+    def count(self, link_ns: int, late_ns: int) -> None:
+        """Enter an operation."""
+        self.operations += 1
+        self.link_ns += link_ns
+        self.late_ns += max(0, late_ns)
 
     def reset(self) -> None:
         """Forget everything carried so far."""
-        self.operations = self.set_by_link = 0
+        self.operations = self.link_ns = self.late_ns = 0
 
     @property
     def bound_share(self) -> float | None:
-        """Share of operations whose end the link set, or None if it carried none."""
-        return self.set_by_link / self.operations if self.operations else None
+        """Link's time over the operations' time, or None if it carried none."""
+        taken_ns = self.link_ns + self.late_ns
+        return self.link_ns / taken_ns if taken_ns else None
 
 
 _Agreement = Callable[[], tuple[int, int]]
@@ -149,8 +158,7 @@ class _Lane:
             work.wait()
         moved_ns = time.monotonic_ns()
         self._free_at_ns = max(asked_ns, self._free_at_ns) + duration_ns
-        self._counters.operations += 1
-        self._counters.set_by_link += moved_ns <= self._free_at_ns
+        self._counters.count(duration_ns, moved_ns - self._free_at_ns)
         _sleep_until(self._free_at_ns)
         job.done.set_result(job.result)
 

@@ -22,7 +22,7 @@ from commwall.workers.links import LinkCounters
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
 
 LEAST_BOUND_SHARE = 0.95
-"""Below this share of operations ended by the link, its emulation does not bind."""
+"""Below this share of the operations' time the emulated link does not bind: gloo does."""
 
 
 def run_case(named: NamedCase, group: Group) -> CaseResult:
@@ -116,15 +116,15 @@ class _Run:
         return timed
 
     def _link_binds(self, leg: Leg, link: LinkCounters) -> None:
-        """Keep the share of operations that the emulated link ended; doubt a low one."""
+        """Keep the link's share of the operations' time; doubt a low one."""
         share = link.bound_share
         if share is None:
             return
         self._findings.values("link_bound_share", (share,), leg)
         if share < LEAST_BOUND_SHARE:
             detail = (
-                f"on rank {self._group.rank} the link set the end of {link.set_by_link} of "
-                f"{link.operations} operations, gloo that of the rest"
+                f"on rank {self._group.rank} the link takes {link.link_ns / 1e9:.3g} s for "
+                f"{link.operations} operations, gloo needed {link.late_ns / 1e9:.3g} s more"
             )
             self._findings.mark(Mark(name="emulation_not_binding", leg=leg, detail=detail))
 

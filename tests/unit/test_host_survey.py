@@ -1,0 +1,82 @@
+"""The doctor: what can be measured here, and for the rest why not and what to do."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commwall.cli.main import main
+from commwall.host import survey as surveyed
+from commwall.host.environments import Manifest, manifest_path
+from commwall.host.lockfiles import Difference
+from commwall.host.survey import Ability, survey
+from commwall.records.store import model_text, write_atomically
+
+ROOT = Path(__file__).parents[2]
+
+
+def by_name(root: Path) -> dict[str, Ability]:
+    return {ability.name: ability for ability in survey(root)}
+
+
+def test_whatever_is_missing_says_why_and_what_to_do(tmp_path: Path) -> None:
+    for ability in survey(tmp_path):
+        assert ability.found
+        assert ability.available or ability.next_step
+
+
+def test_an_environment_is_told_by_its_manifest(tmp_path: Path) -> None:
+    assert not by_name(tmp_path)["environment bench"].available
+    manifest = Manifest(
+        name="bench",
+        mode="adopted",
+        adopted_from="/usr/bin/python3",
+        python="3.12.1",
+        lock_digest="0" * 64,
+        packages={"torch": "2.13.0"},
+        packages_digest="1" * 64,
+        differences=(Difference(name="numpy", locked="2.0", present=None),),
+    )
+    path = manifest_path(tmp_path, "bench")
+    write_atomically(path, model_text(manifest))
+    found = by_name(tmp_path)["environment bench"].found
+    assert found == "adopted, Python 3.12.1, 1 packages, 1 depart from the lock, torch 2.13.0"
+    path.write_text("{", encoding="utf-8")
+    assert not by_name(tmp_path)["environment bench"].available
+
+
+@pytest.mark.parametrize(("cpus", "available"), [(1, False), (2, True)])
+def test_the_demo_needs_two_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: int, available: bool
+) -> None:
+    monkeypatch.setattr(surveyed, "usable_cpus", lambda: cpus)
+    assert by_name(tmp_path)["CPU"].available is available
+
+
+def test_the_verb_prints_text_or_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor"]) == 0
+    assert "energy counters" in capsys.readouterr().out
+    assert main(["doctor", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {ability["name"] for ability in told["abilities"]} >= {"CPU", "GPU", "disk"}
+    assert len(told["machine"]["fingerprint"]) == 64
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["plan"]])
+def test_looking_loads_neither_torch_nor_pandas_and_writes_nothing(
+    tmp_path: Path, words: list[str]
+) -> None:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    code = (
+        "import sys; from commwall.cli.main import main; main(sys.argv[1:]);"
+        "sys.exit(bool({'torch', 'pandas', 'scipy', 'snakemake'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["config"]
