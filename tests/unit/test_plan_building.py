@@ -64,9 +64,9 @@ def test_expected_time_grows_with_windows_rounds_and_platforms(campaign: Campaig
     assert expected_launch_s([longer]) == pytest.approx(expected_launch_s([CASE]) + 1.0)
 
 
-def test_the_demo_is_planned_to_take_less_than_five_minutes(campaign: Campaign) -> None:
+def test_the_demo_leaves_four_of_ten_minutes_for_installing(campaign: Campaign) -> None:
     suite = build_plan(campaign, MACHINE, "words").suite("training")
-    assert expected_suite_s(suite) < 300
+    assert expected_suite_s(suite) < 360
 
 
 def test_the_text_tells_what_is_planned(campaign: Campaign) -> None:

@@ -46,6 +46,9 @@ _SITE_FOLDERS = (
     "import sys, os; [print(p) for p in sys.path if os.path.basename(p) in"
     " ('site-packages', 'dist-packages') and os.path.isdir(p)]"
 )
+_DATA_FOLDER = "import sysconfig; print(sysconfig.get_path('data'))"
+_PAGE_TEMPLATES = Path("share/jupyter/nbconvert")
+"""Looked for below the environment's own prefix, not among the packages."""
 _COMMAND = """#!/bin/sh
 exec "$(dirname "$0")/python" -m commwall "$@"
 """
@@ -161,6 +164,7 @@ def _adopt(python: Path, folder: Path) -> None:
     """A folder of its own around the packages of another interpreter; nothing is installed."""
     try:
         asked = _checked([str(python), "-c", _SITE_FOLDERS])
+        data = Path(_checked([str(python), "-c", _DATA_FOLDER]).strip())
         _checked([str(python), "-m", "venv", "--without-pip", str(folder)])
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", None) or str(error)).strip()
@@ -172,6 +176,9 @@ def _adopt(python: Path, folder: Path) -> None:
             next_step="correct the path in config/config.yaml, or set it to null to install",
         ) from error
     _write(_site_folder(folder) / "adopted.pth", asked)
+    if (data / _PAGE_TEMPLATES).is_dir():
+        (folder / _PAGE_TEMPLATES).parent.mkdir(parents=True, exist_ok=True)
+        (folder / _PAGE_TEMPLATES).symlink_to(data / _PAGE_TEMPLATES)
 
 
 def _manifest(name: str, adopt: str | None, lines: tuple[str, ...], found: Interpreter) -> Manifest:
