@@ -40,6 +40,6 @@ def build(preset: str) -> nn.Module:
 
 
 def batch(
-    preset: str, samples: int, sequence_length: int, generator: torch.Generator
+    preset: str, shape: tuple[int, ...], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
-    return {"values": torch.rand(samples, 64, generator=generator)}
+    return {"values": torch.rand(shape[0], 64, generator=generator)}

@@ -111,6 +111,25 @@ def test_a_preset_and_a_data_set_that_do_not_exist_are_told(root: Path) -> None:
     assert "cases.bert-demo-b4: preset 'demmo' of bert is unknown" in refused(root)
 
 
+@pytest.mark.parametrize(
+    ("change", "dataset", "samples"),
+    [
+        ("model: bert", "squad-1.1-train", 87_599),
+        ("model: transformer_xl", "wikitext-103-train", 103_227_021 // 128),
+        ("model: resnet", "imagenet-1k-train", 1_281_167),
+        ("model: bert\n    dataset: wikitext-103-train", "wikitext-103-train", 103_227_021 // 128),
+    ],
+)
+def test_an_epoch_is_that_of_the_familys_data_set(
+    root: Path, change: str, dataset: str, samples: int
+) -> None:
+    edit(root, DEMO, "model: bert", change)
+    if "resnet" in change:
+        edit(root, DEMO, "sequence_length: 128", "sequence_length: null")
+    (case,) = load(root).campaigns[0].cases.values()
+    assert (case.dataset, case.dataset_samples) == (dataset, samples)
+
+
 def test_an_unknown_campaign_is_told_with_the_nearest(root: Path) -> None:
     assert "did you mean 'cpu-demo'?" in refused(root, campaigns=["cpu-dmo"])
 

@@ -4,6 +4,7 @@ Layer: analysis. Reads no file. A value that cannot be had is absent with its re
 negative exposed communication stays negative.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -53,6 +54,8 @@ def derive(record: Record) -> Derived:
     values |= {Quantity("step_time_s", leg): value for leg, value in steps.items()}
     for formula in FORMULAS:
         quantity, reason = Quantity(formula.metric_id), _why_absent(record, formula, steps)
+        if not quantity.concerns(record.case):
+            continue
         if reason:
             absent[quantity] = reason
         else:
@@ -150,7 +153,7 @@ FORMULAS: tuple[Formula, ...] = (
     Formula(
         "throughput_tokens_per_s",
         ("full",),
-        lambda r, s: throughput(r, s["full"]) * r.case.sequence_length,
+        lambda r, s: math.prod(r.case.batch_shape) * r.platform.world_size / s["full"],
     ),
     Formula(
         "epoch_time_s", ("full",), lambda r, s: r.case.dataset_samples / throughput(r, s["full"])

@@ -5,7 +5,7 @@ Layer: analysis. Reads and writes no file.
 
 from dataclasses import dataclass
 
-from commwall.schema.case import LEGS, Leg
+from commwall.schema.case import LEGS, Leg, TrainingCase
 from commwall.schema.metrics import METRICS, Metric
 from commwall.schema.plan import Plan, PlannedPlatform
 
@@ -28,6 +28,12 @@ class Quantity:
     def label(self) -> str:
         """Words for readers, without unit."""
         return self.metric.label + (f" ({self.leg})" if self.leg else "")
+
+    def concerns(self, case: TrainingCase) -> bool:
+        """Whether a case has it: its leg is asked for, its samples are made of tokens."""
+        if self.metric_id == "throughput_tokens_per_s":
+            return case.sequence_length is not None
+        return self.leg is None or self.leg in case.legs
 
 
 PRIMARY = Quantity("throughput_samples_per_s")

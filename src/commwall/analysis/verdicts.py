@@ -115,10 +115,10 @@ def primary(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
 
 
 def _applies(pairing: Pairing, quantity: Quantity) -> bool:
-    """Leave out only the step time of a leg that the case does not ask for."""
-    if quantity.leg is None or not pairing.pairs:
+    """Leave out what the case does not have; without a record nobody knows its legs."""
+    if not pairing.pairs:
         return quantity.leg is None
-    return quantity.leg in pairing.pairs[0][0].record.case.legs
+    return quantity.concerns(pairing.pairs[0][0].record.case)
 
 
 def _verdict(pairing: Pairing, quantity: Quantity, confidence: float, seed: int) -> Verdict:

@@ -36,6 +36,16 @@ class Dataset(Model):
     """A public data set."""
 
     samples: Count
+    """Its size; that of a text has the unit `token`."""
+
+    def samples_of(self, sequence_length: int | None) -> int:
+        """Samples in it; a text is cut into whole sequences.
+
+        Args:
+            sequence_length: tokens per sample, or None for images.
+        """
+        tokens = sequence_length if self.samples.unit == "token" else None
+        return self.samples.value // (tokens or 1)
 
 
 class Datasets(RootModel[dict[str, Dataset]]):

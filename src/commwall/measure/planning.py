@@ -159,7 +159,7 @@ def _suite_lines(suite: PlannedSuite) -> list[str]:
 
 def _case_text(case: Case) -> str:
     windows = case.windows
-    size = f"{case.batch_per_gpu} samples of {case.sequence_length} tokens per process and step"
+    size = f"{case.batch_per_gpu} samples ({case.sample_text}) per process and step"
     timed = f"full {significant(windows.full_s)} s, others {significant(windows.other_s)} s each"
     legs = f"legs {', '.join(case.legs)} ({timed})"
     return f"{case.model} {case.preset}, {size}, {case.precision}, {case.step_mode}; {legs}"

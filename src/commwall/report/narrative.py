@@ -117,7 +117,7 @@ def cases(page: Page) -> Html:
     plan = page.analysis.evidence.plan
     suites = plan.suites if plan else ()
     named = [(name, case, s.rounds) for s in suites for name, case in s.cases.items()]
-    heads = ("case", "model", "batch", "sequence", "precision", "step", "buckets", "rounds")
+    heads = ("case", "model", "batch", "sample", "precision", "step", "buckets", "rounds")
     return table(heads, [_case_row(*item) for item in named], "Cases, every parameter resolved.")
 
 
@@ -225,7 +225,7 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
         name,
         f"{case.model}, {case.preset}",
         f"{case.batch_per_gpu} per process",
-        f"{case.sequence_length} tokens",
+        case.sample_text,
         case.precision,
         case.step_mode,
         size_text(case.bucket_bytes),

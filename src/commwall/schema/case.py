@@ -3,7 +3,7 @@
 Layer: schema. Reads and writes no file.
 """
 
-from typing import Literal, Self, get_args
+from typing import Literal, NamedTuple, Self, get_args
 
 from pydantic import model_validator
 
@@ -15,8 +15,27 @@ exchanged, no compute; single: one process alone, the control for per-GPU speed.
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
 SuiteName = Literal["training"]
-PRESETS: dict[str, tuple[str, ...]] = {"bert": ("large", "demo")}
-"""Model families and the presets each offers."""
+ModelName = Literal["bert", "resnet", "swin", "transformer_xl"]
+
+
+class ModelFamily(NamedTuple):
+    """What a case may ask of a model family."""
+
+    presets: tuple[str, ...]
+    """Sizes it offers."""
+    samples: Literal["sequence", "image"]
+    """What a sample is; sequences have a length, images the size of the preset."""
+    dataset: str
+    """Data set whose size states the epoch unless the case names another."""
+
+
+MODELS: dict[ModelName, ModelFamily] = {
+    "bert": ModelFamily(("large", "demo"), "sequence", "squad-1.1-train"),
+    "resnet": ModelFamily(("50", "demo"), "image", "imagenet-1k-train"),
+    "swin": ModelFamily(("tiny", "demo"), "image", "imagenet-1k-train"),
+    "transformer_xl": ModelFamily(("base", "large", "demo"), "sequence", "wikitext-103-train"),
+}
+"""Model families; `commwall.workers.models.FAMILIES` builds them."""
 
 
 class Windows(Model):
@@ -36,14 +55,14 @@ class TrainingCase(Model):
     """One training workload with every parameter resolved."""
 
     suite: Literal["training"] = "training"
-    model: Literal["bert"]
+    model: ModelName
     """Model family."""
     preset: str
     """Size of the model; `demo` is the same code, small enough for a CPU."""
     batch_per_gpu: PositiveInt
     """Samples per process and step."""
-    sequence_length: PositiveInt
-    """Tokens per sample."""
+    sequence_length: PositiveInt | None = None
+    """Tokens per sample, for models that take sequences; null for images."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of forward and backward (bfloat16 by autocast); weights stay float32."""
     step_mode: Literal["eager"] = "eager"
@@ -62,7 +81,7 @@ class TrainingCase(Model):
 
     @model_validator(mode="after")
     def _known_preset(self) -> Self:
-        known = PRESETS[self.model]
+        known = MODELS[self.model].presets
         if self.preset not in known:
             raise ValueError(
                 f"preset {self.preset!r} of {self.model} is unknown; known: {', '.join(known)}"
@@ -70,10 +89,30 @@ class TrainingCase(Model):
         return self
 
     @model_validator(mode="after")
+    def _sequences_have_a_length(self) -> Self:
+        sample = MODELS[self.model].samples
+        if sample == "sequence" and self.sequence_length is None:
+            raise ValueError(f"sequence_length is missing; {self.model} takes sequences of tokens")
+        if sample == "image" and self.sequence_length is not None:
+            raise ValueError(f"sequence_length must be left out; {self.model} takes images")
+        return self
+
+    @model_validator(mode="after")
     def _legs_that_explain(self) -> Self:
         if "full" not in self.legs or len(set(self.legs)) != len(self.legs):
             raise ValueError("legs must contain 'full' and name each leg once")
         return self
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Samples of one process's batch, and tokens of each if they are sequences."""
+        length = self.sequence_length
+        return (self.batch_per_gpu,) if length is None else (self.batch_per_gpu, length)
+
+    @property
+    def sample_text(self) -> str:
+        """A sample in words: "sequence of 128 tokens" or "image"."""
+        return f"sequence of {self.sequence_length} tokens" if self.sequence_length else "image"
 
 
 Case = TrainingCase

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
-from commwall.schema.case import LEGS, Leg, SuiteName, Windows
+from commwall.schema.case import LEGS, Leg, ModelName, SuiteName, Windows
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import Treatment
 
@@ -65,15 +65,16 @@ class CaseConfig(Model):
     """A case of a campaign file; what is left out takes the suite's default."""
 
     suite: SuiteName
-    model: Literal["bert"]
+    model: ModelName
     preset: str
     batch_per_gpu: PositiveInt
-    sequence_length: PositiveInt
+    sequence_length: PositiveInt | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     step_mode: Literal["eager"] = "eager"
     bucket_bytes: PositiveInt = 25 * 2**20
     legs: tuple[Leg, ...] = LEGS
-    dataset: str = "squad-1.1-train"
+    dataset: str | None = None
+    """Data set whose size states the epoch; null takes the model family's."""
     seed: int = 0
     windows: Windows | None = None
     """Overrides the campaign's windows for this case."""

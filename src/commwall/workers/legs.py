@@ -28,7 +28,7 @@ class Workload:
     """A model, its optimiser and one batch on this rank's device.
 
     Weights are the same on all ranks (seed), the batch is the rank's own (seed and rank) and
-    serves every step.
+    serves every step. State that a model keeps between steps is part of the batch.
     """
 
     def __init__(self, case: TrainingCase, device: torch.device, rank: int) -> None:
@@ -37,12 +37,19 @@ class Workload:
         self.device = device
         self.module = family.build(case.preset).to(device)
         generator = torch.Generator().manual_seed(case.seed * 1009 + rank + 1)
-        batch = family.batch(case.preset, case.batch_per_gpu, case.sequence_length, generator)
-        self._batch = {name: values.to(device) for name, values in batch.items()}
+        self._first_batch = family.batch(case.preset, case.batch_shape, generator)
+        self._batch = {
+            name: values.to(device, copy=True) for name, values in self._first_batch.items()
+        }
         self._optimizer = torch.optim.AdamW(self.module.parameters(), fused=True)
         self._autocast = case.precision == "bfloat16"
         self.parameters = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
         self.parameters_expected = family.parameters_expected(case.preset)
+
+    def restart(self) -> None:
+        """Forget the state that steps have left in the batch."""
+        for name, values in self._first_batch.items():
+            self._batch[name].copy_(values)
 
     def forward_backward(self, model: nn.Module) -> torch.Tensor:
         """Fresh gradients of the batch's loss, which is returned detached."""
@@ -92,7 +99,8 @@ def distribute(workload: Workload, case: TrainingCase) -> DistributedDataParalle
     """The model under DDP with the case's bucket size.
 
     At PyTorch's own size the argument is left out, so that its smaller first bucket is kept.
-    Buffers are constants of the model and not broadcast in every step.
+    Buffers are not broadcast in every step: they are constants of the model, or running
+    statistics that training does not read.
     """
     own = case.bucket_bytes == _PYTORCH_BUCKET_BYTES
     return DistributedDataParallel(

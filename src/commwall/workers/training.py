@@ -74,8 +74,10 @@ class _Run:
         self._findings.values("gradient_norm", first.gradient_norms)
         for check in first.checks:
             self._findings.check(check)
+        workload.restart()
         self._leg("full", partial(workload.step, ddp))
         if "nosync" in self._case.legs:
+            workload.restart()
             self._leg("nosync", partial(legs.without_exchange, ddp, workload.step))
         return legs.bucket_bytes(ddp)
 
@@ -92,6 +94,7 @@ class _Run:
     def _one_rank_alone(self, workload: legs.Workload) -> None:
         """Rank 0 steps without DDP; the others sleep in the store until it is through."""
         gc.collect()  # DDP's hooks go with it
+        workload.restart()
         if self._group.rank == 0:
             self._leg("single", partial(workload.step, workload.module), Alone())
         self._group.texts(f"single/{self._name}", "done")

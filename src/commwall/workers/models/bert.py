@@ -75,20 +75,18 @@ def build(preset: str) -> nn.Module:
 
 
 def batch(
-    preset: str, samples: int, sequence_length: int, generator: torch.Generator
+    preset: str, shape: tuple[int, ...], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
     """Synthetic data of one step, on the CPU.
 
     Args:
         preset: whose vocabulary to draw from.
-        samples: size of the batch.
-        sequence_length: tokens per sample.
+        shape: samples, tokens per sample.
         generator: where the randomness comes from.
 
     Returns:
-        Keyword arguments of the model's call, each [samples, sequence_length].
+        Keyword arguments of the model's call, each [samples, tokens].
     """
-    shape = (samples, sequence_length)
     words = torch.randint(_FIRST_WORD, PRESETS[preset].vocabulary, shape, generator=generator)
     masked = torch.rand(shape, generator=generator) < _MASKED_SHARE
     masked[:, 0] = True  # no sample is without a prediction
