@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from commwall.analysis.names import Quantity
-from commwall.schema.case import Leg
+from commwall.analysis.points import point_values
+from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.collective import bus_bandwidth
 from commwall.schema.record import Record
 from commwall.schema.result import Series
 
@@ -42,6 +44,8 @@ class Formula:
 
 def derive(record: Record) -> Derived:
     """Every quantity of a record, or the reason why it is absent."""
+    if not isinstance(record.case, TrainingCase):
+        return Derived(*point_values(record))
     values: dict[Quantity, float] = {}
     absent: dict[Quantity, str] = {}
     steps: dict[Leg, float] = {}
@@ -71,20 +75,13 @@ def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
 
 def throughput(record: Record, step_time_s: float) -> float:
     """Samples per second of all ranks [sample/s]."""
-    return record.case.batch_per_gpu * record.platform.world_size / step_time_s
+    return _case(record).batch_per_gpu * record.platform.world_size / step_time_s
 
 
-def bus_bandwidth(*, buffer_bytes: float, time_s: float, ranks: int) -> float:
-    """Bus bandwidth of an all-reduce [byte/s]: 2(n-1)/n x buffer / time.
-
-    Args:
-        buffer_bytes: bytes reduced on each rank [byte].
-        time_s: time of the operation [s].
-        ranks: number of processes n.
-
-    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, section "AllReduce".
-    """
-    return 2 * (ranks - 1) / ranks * buffer_bytes / time_s
+def _case(record: Record) -> TrainingCase:
+    """The record's case; formulas are asked of training records only."""
+    assert isinstance(record.case, TrainingCase)
+    return record.case
 
 
 def _series(record: Record, metric_id: str, leg: Leg | None = None) -> list[Series]:
@@ -138,13 +135,16 @@ def _exchange_busbw(record: Record, steps: StepTimes) -> float:
     runtime = record.software.runtime
     gradient_bytes = sum(runtime.bucket_bytes) if runtime else 0
     return bus_bandwidth(
-        buffer_bytes=gradient_bytes, time_s=steps["comm"], ranks=record.platform.world_size
+        message_bytes=gradient_bytes,
+        time_s=steps["comm"],
+        ranks=record.platform.world_size,
+        collective="all_reduce",
     )
 
 
 def _energy_efficiency(record: Record, steps: StepTimes) -> float:
     step_count = len(slowest_rank(record, "full"))
-    samples = record.case.batch_per_gpu * record.platform.world_size * step_count
+    samples = _case(record).batch_per_gpu * record.platform.world_size * step_count
     return samples / sum(_all_values(record, "energy_j"))
 
 
@@ -153,10 +153,10 @@ FORMULAS: tuple[Formula, ...] = (
     Formula(
         "throughput_tokens_per_s",
         ("full",),
-        lambda r, s: math.prod(r.case.batch_shape) * r.platform.world_size / s["full"],
+        lambda r, s: math.prod(_case(r).batch_shape) * r.platform.world_size / s["full"],
     ),
     Formula(
-        "epoch_time_s", ("full",), lambda r, s: r.case.dataset_samples / throughput(r, s["full"])
+        "epoch_time_s", ("full",), lambda r, s: _case(r).dataset_samples / throughput(r, s["full"])
     ),
     Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
     Formula(

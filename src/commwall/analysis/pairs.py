@@ -12,6 +12,7 @@ from commwall.analysis.derive import Derived, derive
 from commwall.records.admit import refusals
 from commwall.records.comparable import check_round, differences
 from commwall.records.evidence import Evidence
+from commwall.schema.case import SuiteName
 from commwall.schema.errors import IncomparableRecords
 from commwall.schema.plan import Comparison, Plan
 from commwall.schema.record import Record
@@ -48,7 +49,7 @@ class Pairing:
     """All rounds of one comparison for one case."""
 
     comparison: Comparison
-    suite: str
+    suite: SuiteName
     case: str
     pairs: tuple[tuple[Cell, Cell], ...]
     """Records of `a` and `b`, one pair a round, in round order."""
@@ -73,7 +74,7 @@ def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[P
 
 def _pairing(
     comparison: Comparison,
-    suite: str,
+    suite: SuiteName,
     case: str,
     rounds: int,
     evidence: Evidence,

@@ -37,7 +37,7 @@ class Analysis:
 
     @property
     def primary(self) -> tuple[Verdict, ...]:
-        """Throughput verdicts, real comparisons first."""
+        """Throughput and bandwidth verdicts; of each suite, real comparisons first."""
         return primary(self.verdicts)
 
 

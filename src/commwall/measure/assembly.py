@@ -82,7 +82,8 @@ def take_setting(
 def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult) -> Record:
     """The record of one case, not yet sealed."""
     request = circumstances.request
-    energy = _energy(circumstances.energy, result) if result.status == "ok" else None
+    timed = setting.suite == "training" and result.status == "ok"
+    energy = _energy(circumstances.energy, result) if timed else None
     measured = (energy,) if isinstance(energy, Series) else ()
     missing = (energy,) if isinstance(energy, Gap) else ()
     detail = without_places(result.detail, Path()) if result.detail else None

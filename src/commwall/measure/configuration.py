@@ -13,7 +13,13 @@ from typing import Any, TypeVar
 from commwall.measure.facts import Dataset, read_datasets, read_nccl_names, read_text
 from commwall.schema.base import canonical_json, digest
 from commwall.schema.case import MODELS, Case, TrainingCase
-from commwall.schema.config import CampaignConfig, CaseConfig, Config, PlatformConfig
+from commwall.schema.config import (
+    CampaignConfig,
+    CaseConfig,
+    Config,
+    PlatformConfig,
+    TrainingCaseConfig,
+)
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
@@ -289,6 +295,8 @@ def _resolver(
     """A function that resolves a case, raising ConfigError with the case's key."""
 
     def resolve() -> Case | None:
+        if not isinstance(asked, TrainingCaseConfig):
+            return asked
         if datasets is None:
             return None
         dataset = asked.dataset or MODELS[asked.model].dataset

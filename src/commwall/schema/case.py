@@ -3,18 +3,19 @@
 Layer: schema. Reads and writes no file.
 """
 
-from typing import Literal, NamedTuple, Self, get_args
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from commwall.schema.base import Model, PositiveFloat, PositiveInt
+from commwall.schema.collective import Collective
 
 Leg = Literal["full", "nosync", "comm", "single"]
 """full: DDP step; nosync: same step, no gradient exchange; comm: the same buckets
 exchanged, no compute; single: one process alone, the control for per-GPU speed."""
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
-SuiteName = Literal["training"]
+SuiteName = Literal["training", "memory", "collectives"]
 ModelName = Literal["bert", "resnet", "swin", "transformer_xl"]
 
 
@@ -115,5 +116,99 @@ class TrainingCase(Model):
         return f"sequence of {self.sequence_length} tokens" if self.sequence_length else "image"
 
 
-Case = TrainingCase
+MemoryOperation = Literal[
+    "copy",
+    "triad",
+    "host_to_device_pinned",
+    "host_to_device_pageable",
+    "device_to_host_pinned",
+    "device_to_host_pageable",
+    "peer",
+    "peer_bidirectional",
+]
+
+
+class Traffic(NamedTuple):
+    """What a memory operation moves."""
+
+    counted: int
+    """How often the bytes of a buffer count: once for each read and write of device memory,
+    once for each transfer between two memories."""
+    between: Literal["device", "host", "peer"]
+    """Memory at the other end: the device's own, the host's, another device's."""
+
+
+TRAFFIC: dict[MemoryOperation, Traffic] = {
+    "copy": Traffic(2, "device"),
+    "triad": Traffic(3, "device"),
+    "host_to_device_pinned": Traffic(1, "host"),
+    "host_to_device_pageable": Traffic(1, "host"),
+    "device_to_host_pinned": Traffic(1, "host"),
+    "device_to_host_pageable": Traffic(1, "host"),
+    "peer": Traffic(1, "peer"),
+    "peer_bidirectional": Traffic(2, "peer"),
+}
+"""Source of the counts of copy and triad: J. D. McCalpin, STREAM (a = b; a = b + s c)."""
+
+LEAST_MESSAGE_BYTES = 8
+SIZE_STEP = 4
+DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
+
+
+class MemoryCase(Model):
+    """One memory operation on buffers of one or more sizes."""
+
+    suite: Literal["memory"] = "memory"
+    operation: MemoryOperation
+    """copy and triad (a = b + s c) on the device, which is RAM on device cpu; transfers between
+    host and device; each device's copies into every other one."""
+    buffer_bytes: tuple[Annotated[int, Field(ge=4, multiple_of=4)], ...] = Field(min_length=1)
+    """Sizes of a buffer of float32 values, ascending [byte]; verdicts are about the largest."""
+    window_s: PositiveFloat = 0.15
+    """About how long each size is timed [s]."""
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if list(self.buffer_bytes) != sorted(set(self.buffer_bytes)):
+            raise ValueError("buffer_bytes must ascend")
+        return self
+
+    @property
+    def points(self) -> int:
+        """Sizes that are timed."""
+        return len(self.buffer_bytes)
+
+
+class CollectivesCase(Model):
+    """One collective over messages of growing size."""
+
+    suite: Literal["collectives"] = "collectives"
+    collective: Collective
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of the values."""
+    max_bytes: Annotated[int, Field(ge=LEAST_MESSAGE_BYTES)]
+    """Largest message [byte]; sizes grow from 8 byte by a factor of 4 and end with it."""
+    window_s: PositiveFloat = 0.15
+    """About how long each size is timed [s]."""
+
+    def message_sizes(self, ranks: int) -> tuple[int, ...]:
+        """Sizes of the full buffer, ascending, such that each rank has an equal share [byte].
+
+        Args:
+            ranks: number of processes; sizes are rounded up to a value for each of them.
+        """
+        share = ranks * DTYPE_BYTES[self.dtype]
+        sizes = [LEAST_MESSAGE_BYTES]
+        while sizes[-1] * SIZE_STEP < self.max_bytes:
+            sizes.append(sizes[-1] * SIZE_STEP)
+        whole = {-(-size // share) * share for size in (*sizes, self.max_bytes)}
+        return tuple(sorted(whole))
+
+    @property
+    def points(self) -> int:
+        """Sizes that are timed, at most."""
+        return len(self.message_sizes(1))
+
+
+Case = Annotated[TrainingCase | MemoryCase | CollectivesCase, Field(discriminator="suite")]
 """Union of the suites' cases; grows with the suites."""

@@ -3,12 +3,20 @@
 Layer: schema. Models only; `commwall.measure.configuration` reads the files.
 """
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
-from commwall.schema.case import LEGS, Leg, ModelName, SuiteName, Windows
+from commwall.schema.case import (
+    LEGS,
+    CollectivesCase,
+    Leg,
+    MemoryCase,
+    ModelName,
+    SuiteName,
+    Windows,
+)
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import Treatment
 
@@ -61,10 +69,10 @@ class PlatformConfig(Model):
     """Cases to run on this platform; null runs all."""
 
 
-class CaseConfig(Model):
-    """A case of a campaign file; what is left out takes the suite's default."""
+class TrainingCaseConfig(Model):
+    """A training case of a campaign file; what is left out takes the suite's default."""
 
-    suite: SuiteName
+    suite: Literal["training"]
     model: ModelName
     preset: str
     batch_per_gpu: PositiveInt
@@ -78,6 +86,12 @@ class CaseConfig(Model):
     seed: int = 0
     windows: Windows | None = None
     """Overrides the campaign's windows for this case."""
+
+
+CaseConfig = Annotated[
+    TrainingCaseConfig | MemoryCase | CollectivesCase, Field(discriminator="suite")
+]
+"""A case of a campaign file; those of `memory` and `collectives` stand there fully resolved."""
 
 
 class CampaignConfig(Model):

@@ -27,6 +27,7 @@ class Metric(Model):
 
 
 _DESIGN = "commwall's measuring method, README.md section 'How a number is made'"
+_NCCL_TESTS = "NVIDIA nccl-tests, doc/PERFORMANCE.md, section 'Bandwidth'"
 
 _ALL = (
     Metric(
@@ -88,6 +89,25 @@ _ALL = (
         definition="Energy of the counted domains over the timed window of leg `full`, between "
         "two updates of the counter.",
         source="Linux powercap sysfs, energy_uj; NVML total energy consumption",
+    ),
+    Metric(
+        id="operation_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="operation time",
+        definition="Duration of one timed group of back-to-back repetitions of a collective or a "
+        "copy on one rank, divided by their number; the device is synchronised at both ends.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="repetitions",
+        unit="1",
+        direction="neither",
+        kind="measured",
+        label="repetitions",
+        definition="Repetitions in each timed group of operation_time_s, agreed among the ranks.",
+        source=_DESIGN,
     ),
     Metric(
         id="throughput_samples_per_s",
@@ -164,6 +184,50 @@ _ALL = (
         label="energy efficiency",
         definition="Samples of the timed window of leg `full` divided by energy_j.",
         source=_DESIGN,
+    ),
+    Metric(
+        id="busbw_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="bus bandwidth",
+        definition="algbw_bytes_per_s times the share of the buffer that each rank's link carries "
+        "per direction: 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and "
+        "all-to-all, 1 for broadcast and send/recv. As a round's value: of the largest message.",
+        source=_NCCL_TESTS,
+    ),
+    Metric(
+        id="algbw_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="algorithm bandwidth",
+        definition="Bytes of the full buffer divided by the median over groups of the slowest "
+        "rank's operation_time_s. As a round's value: of the largest message.",
+        source=_NCCL_TESTS,
+    ),
+    Metric(
+        id="latency_s",
+        unit="s",
+        direction="lower",
+        kind="derived",
+        label="latency",
+        definition="Median over groups of the slowest rank's operation_time_s for the smallest "
+        "message.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="memory_bandwidth_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="memory bandwidth",
+        definition="Counted bytes of one operation on one rank divided by the median over groups "
+        "of the slowest rank's operation_time_s, all ranks working at once. Counted are reads "
+        "and writes of device memory (copy 2, triad 3 times the buffer) and each transfer "
+        "between memories once (both directions of a bidirectional copy). As a round's value: of "
+        "the largest buffer, and of the slowest pair of devices.",
+        source="J. D. McCalpin, STREAM: Sustainable Memory Bandwidth in High Performance Computers",
     ),
 )
 

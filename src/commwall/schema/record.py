@@ -132,6 +132,7 @@ class Record(Model):
     """End of the launch (UTC)."""
     status: Status
     case: Case
+    """What was measured, with every parameter resolved."""
     protocol: Protocol
     platform: PlannedPlatform
     machine: MachineFacts

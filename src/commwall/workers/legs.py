@@ -16,11 +16,11 @@ from commwall.schema.result import Check
 from commwall.workers.group import Group
 from commwall.workers.models import FAMILIES
 from commwall.workers.outcomes import Unsupported
+from commwall.workers.values import ramp
 
 FIRST_STEPS = 3
 """Steps after seeding whose loss and gradients are recorded and compared."""
 _PYTORCH_BUCKET_BYTES = 25 * 2**20
-_RAMP = 1024
 _BITS = 2**52
 
 
@@ -172,16 +172,16 @@ class Exchange:
     def check(self, name: str) -> Check:
         """Exchange known values: x + r on rank r must become n x + n(n-1)/2.
 
-        The exchange is in place, so the input is the poison: x counts from 1 to 1024 over and
-        over, which makes it differ from the result everywhere. The buffers are zero afterwards.
+        The exchange is in place, so the input is the poison: x counts up from 1, which makes
+        it differ from the result everywhere. The buffers are zero afterwards.
         """
         ranks, rank, wrong = self._group.size, self._group.rank, 0
-        ramps = [_ramp(buffer) for buffer in self._buffers]
-        for buffer, ramp in zip(self._buffers, ramps, strict=True):
-            torch.add(ramp, rank, out=buffer)
+        ramps = [ramp(buffer) for buffer in self._buffers]
+        for buffer, values in zip(self._buffers, ramps, strict=True):
+            torch.add(values, rank, out=buffer)
         self.step()
-        for buffer, ramp in zip(self._buffers, ramps, strict=True):
-            wrong += int((buffer != ranks * ramp + ranks * (ranks - 1) / 2).sum())
+        for buffer, values in zip(self._buffers, ramps, strict=True):
+            wrong += int((buffer != ranks * values + ranks * (ranks - 1) / 2).sum())
             buffer.zero_()
         return Check(
             name=name,
@@ -191,37 +191,10 @@ class Exchange:
         )
 
 
-def link_rate_check(
-    buckets: tuple[int, ...], ranks: int, fastest_step_s: float, bound_bytes_per_s: float
-) -> Check:
-    """The rate of leg `comm` must not exceed the emulated link's.
-
-    Args:
-        buckets: bytes of the exchanged buckets [byte].
-        ranks: number of ranks n; a ring all-reduce sends 2(n-1)/n of the size per rank.
-        fastest_step_s: shortest step of leg `comm` [s].
-        bound_bytes_per_s: rate of the link per direction [byte/s].
-
-    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, section "AllReduce".
-    """
-    rate = 2 * (ranks - 1) / ranks * sum(buckets) / fastest_step_s
-    equation = f"2({ranks}-1)/{ranks} x {sum(buckets)} byte / {fastest_step_s:.6g} s"
-    return Check(
-        name="link_rate_bound",
-        passed=rate <= bound_bytes_per_s,
-        found=f"{equation} = {rate:.6g} byte/s",
-        expected=f"<= {bound_bytes_per_s:.6g} byte/s, the rate of the emulated link",
-    )
-
-
 def without_exchange(ddp: DistributedDataParallel, step: Callable[[nn.Module], None]) -> None:
     """Leg `nosync`: the same step under DDP, gradients not exchanged."""
     with ddp.no_sync():
         step(ddp)
-
-
-def _ramp(like: torch.Tensor) -> torch.Tensor:
-    return torch.arange(like.numel(), device=like.device).remainder_(_RAMP).add_(1).float()
 
 
 def _fingerprint(tensors: list[torch.Tensor]) -> float:
