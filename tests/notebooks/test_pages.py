@@ -127,7 +127,11 @@ def test_tables_have_their_columns_in_both_formats(published: Layout) -> None:
         binary = pd.read_parquet(folder / f"{name}.parquet")
         numeric = [column for column, kind in COLUMNS[name].items() if kind == "float64"]
         assert list(text.columns) == list(binary.columns) == list(COLUMNS[name])
-        assert len(text) == len(binary) > 0
+        assert len(text) == len(binary)
+        if name == "sizes":  # training has none
+            assert text.empty
+            continue
+        assert len(text) > 0
         pd.testing.assert_frame_equal(text[numeric], binary[numeric])
 
 

@@ -12,6 +12,7 @@ SUFFIXES = {
     "_samples_per_j": "sample/J",
     "_bytes": "byte",
     "_time_s": "s",
+    "latency_s": "s",
     "_j": "J",
 }
 

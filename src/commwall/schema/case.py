@@ -184,6 +184,7 @@ class CollectivesCase(Model):
 
     suite: Literal["collectives"] = "collectives"
     collective: Collective
+    """Which operation; send_recv passes the buffer on to the next rank."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of the values."""
     max_bytes: Annotated[int, Field(ge=LEAST_MESSAGE_BYTES)]

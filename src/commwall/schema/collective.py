@@ -10,7 +10,7 @@ from commwall.schema.errors import UnitError
 Collective = Literal[
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_recv"
 ]
-"""send_recv: each rank sends the buffer to the next one and receives one from the one before."""
+"""send_recv: each rank sends the buffer to the next one and receives that of the one before."""
 
 COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
