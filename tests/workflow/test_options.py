@@ -53,3 +53,14 @@ def test_touch_does_not_settle_owed_work(warm: Checkout) -> None:
     run = warm.measure()
     assert run.code == 0, run.output
     assert {round_ for _, round_ in warm.measured_since(before)} == {2}
+
+
+def test_cluster_job_reads_what_the_main_process_prepared(warm: Checkout) -> None:
+    warm.path("slow", 2).unlink()
+    before = warm.state
+    target = f"results/{warm.campaign}/index.json"
+    words = ("--mode", "remote", "--allowed-rules", "index_records", "--force", "--", target)
+    run = warm.snakemake("--cores", "1", *words)
+    assert run.code == 0, run.output
+    assert run.started == {"index_records"}
+    assert warm.state == before

@@ -12,4 +12,4 @@ rule provision_environment:
         driver=DRIVER,
     shell:
         "exec {resources.driver} -m commwall provision {wildcards.environment}"
-        " --manifest {output.manifest} --parent $PPID > {log} 2>&1"
+        " --manifest {output.manifest} --log {log} --parent $PPID"

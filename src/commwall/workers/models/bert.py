@@ -33,7 +33,7 @@ class Preset(NamedTuple):
 
 PRESETS = {
     "large": Preset(30522, 1024, 24, 16, parameters=335_174_458),
-    "demo": Preset(2048, 192, 3, 3, parameters=1_866_368),
+    "demo": Preset(2048, 128, 3, 2, parameters=941_824),
 }
 
 
