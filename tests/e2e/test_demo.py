@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-SOURCE = Path(__file__).parents[2]
+from tests.workflow.checkout import SOURCE, plain_environment
+
 REPORT_TIMEOUT_S = 600
 NO_OP_WITHIN_S = 10
 VERB_WITHIN_S = 0.5
@@ -45,7 +46,13 @@ class Demo:
 
 def _run(root: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command, cwd=root, capture_output=True, text=True, check=False, timeout=REPORT_TIMEOUT_S
+        command,
+        cwd=root,
+        env=plain_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=REPORT_TIMEOUT_S,
     )
 
 

@@ -31,7 +31,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def suite_digest() -> str:
-    freshness._parsed.cache_clear()
+    for cached in (freshness._parsed, freshness._canonical_text, freshness._imported_files):
+        cached.cache_clear()
     return freshness.code_digest(*freshness.suite_modules("training"))
 
 

@@ -147,7 +147,7 @@ class Checkout:
         """Variables of a run; the device's lock lies where no other test looks for it."""
         locks = self.root.parent / f"{self.root.name}-tmp"
         locks.mkdir(exist_ok=True)
-        return os.environ | {"TMPDIR": str(locks)}
+        return plain_environment() | {"TMPDIR": str(locks)}
 
     def wish(self, *wishes: dict[str, Any]) -> None:
         """Tell the stand-in workers what to do; nothing means work as usual."""
@@ -213,6 +213,12 @@ class Checkout:
     def alive(self) -> list[str]:
         """Processes that run in this checkout, as `pid state command`; zombies do not count."""
         return [text for pid in _pids() if (text := _describe(pid, self.root))]
+
+
+def plain_environment() -> dict[str, str]:
+    """This process's variables without what a make above it hands down to a make below."""
+    handed_down = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "FLAGS", "PYTHON")
+    return {name: value for name, value in os.environ.items() if name not in handed_down}
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -5,14 +5,20 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.workflow.checkout import SOURCE
+from tests.workflow.checkout import SOURCE, plain_environment
 
 TARGETS = {"report", "test", "check", "docs", "clean", "help"}
 
 
 def _make(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    command = ["make", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["make", *words],
+        cwd=folder,
+        env=plain_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_help_names_every_target() -> None:

@@ -1,11 +1,9 @@
-"""What the reading verbs take from config/config.yaml, so that text and pages agree."""
+"""What the reading verbs take from the configuration, so that text and pages agree."""
 
 from pathlib import Path
 
+from commwall.measure.configuration import CONFIG_NAME, resolved_config
 from commwall.schema.config import Config
-from commwall.schema.parsing import parse_model, parse_yaml
-
-CONFIG_PATH = Path("config/config.yaml")
 
 
 def confidence_level(root: Path) -> float:
@@ -14,8 +12,6 @@ def confidence_level(root: Path) -> float:
     Raises:
         ConfigError: if the file is malformed.
     """
-    path = root / CONFIG_PATH
-    if not path.exists():
+    if not (root / CONFIG_NAME).exists():
         return Config().confidence
-    data = parse_yaml(path.read_text(encoding="utf-8"), str(CONFIG_PATH))
-    return parse_model(Config, data or {}, str(CONFIG_PATH)).confidence
+    return resolved_config(root).confidence

@@ -8,7 +8,6 @@ that comments, docstrings and layout do not change and that all Python versions 
 import ast
 import hashlib
 import json
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -100,14 +99,12 @@ def _module_file(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _imported_files(path: Path) -> Iterator[Path]:
+@cache
+def _imported_files(path: Path) -> frozenset[Path]:
     tree = _parsed(path)
-    for node in ast.walk(tree) if tree else ():
-        for name in _imported_names(node):
-            for prefix in _prefixes(name):
-                found = _module_file(prefix)
-                if found:
-                    yield found
+    names = (name for node in (ast.walk(tree) if tree else ()) for name in _imported_names(node))
+    files = (_module_file(prefix) for name in names for prefix in _prefixes(name))
+    return frozenset(file for file in files if file)
 
 
 def _imported_names(node: ast.AST) -> list[str]:
@@ -133,6 +130,7 @@ def _parsed(path: Path) -> ast.Module | None:
         return None
 
 
+@cache
 def _canonical_text(path: Path) -> str:
     """Digest of a file's meaning; of its raw text if it does not parse."""
     tree = _parsed(path)
