@@ -9,6 +9,7 @@ import gc
 import sys
 from collections.abc import Callable
 from functools import partial
+from statistics import median
 
 import torch
 
@@ -21,6 +22,10 @@ from commwall.workers.group import Group
 from commwall.workers.links import LinkCounters
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
 
+MOST_HOST_SHARE = 0.8
+"""Above this share of an eager step that one sample takes as well, the GPU does not decide."""
+ONE_SAMPLE_S = 0.7
+LEAST_STEPS = 10
 LEAST_BOUND_SHARE = 0.95
 """Below this share of the operations' time the emulated link does not bind: gloo does."""
 
@@ -74,8 +79,9 @@ class _Run:
         self._findings.values("gradient_norm", first.gradient_norms)
         for check in first.checks:
             self._findings.check(check)
-        workload.restart()
-        self._leg("full", partial(workload.step, ddp))
+        if "full" in self._case.legs:
+            workload.restart()
+            self._leg("full", partial(workload.step, ddp))
         if "nosync" in self._case.legs:
             workload.restart()
             self._leg("nosync", partial(legs.without_exchange, ddp, workload.step))
@@ -96,8 +102,30 @@ class _Run:
         gc.collect()  # DDP's hooks go with it
         workload.restart()
         if self._group.rank == 0:
-            self._leg("single", partial(workload.step, workload.module), Alone())
+            timed = self._leg("single", partial(workload.step, workload.module), Alone())
+            if self._group.device.type == "cuda":
+                self._host_decides(workload, timed)
         self._group.texts(f"single/{self._name}", "done")
+
+    def _host_decides(self, workload: legs.Workload, timed: Timed) -> None:
+        """Doubt a step that hardly gets shorter with one sample: the host, not the GPU, decides.
+
+        The host starts the same kernels whatever the batch; the GPU has next to nothing to do.
+        """
+        samples = self._case.batch_per_gpu
+        workload.draw((1, *self._case.batch_shape[1:]))
+        pace = Pace(window_s=ONE_SAMPLE_S, min_steps=LEAST_STEPS, warmup_max_s=ONE_SAMPLE_S)
+        step = partial(workload.step, workload.module)
+        small = time_leg(step, pace, clock_of(self._group.device), Alone())
+        self._findings.values("one_sample_step_time_s", small.step_s, "single")
+        one_s, all_s = median(small.step_s), median(timed.step_s)
+        if one_s > MOST_HOST_SHARE * all_s:
+            detail = (
+                f"a step with 1 sample takes {one_s:.3g} s, with {samples} samples {all_s:.3g} s: "
+                f"what the batch does not change, the host's work above all, is more than "
+                f"{MOST_HOST_SHARE:.0%} of the step"
+            )
+            self._findings.mark(Mark(name="host_bound", leg="single", detail=detail))
 
     def _leg(self, leg: Leg, step: Callable[[], None], crew: Crew | None = None) -> Timed:
         """Time a leg and keep what was found."""
@@ -142,5 +170,6 @@ class _Run:
             device_names=self._group.texts(f"devices/{self._name}", name),
             threads_per_rank=torch.get_num_threads(),
             parameters=parameters,
+            step_flops=legs.step_flops(self._case),
             bucket_bytes=buckets,
         )
