@@ -39,7 +39,7 @@ def survey(root: Path) -> tuple[Ability, ...]:
         root: the checkout.
     """
     environments = tuple(_environment(root, name) for name in ENVIRONMENTS)
-    return (_cpus(), _gpus(), _energy(), _disk(root), _shared_memory(), _locks(), *environments)
+    return (_cpus(), _gpus(), _energy(), _disk(root), shared_memory(), _locks(), *environments)
 
 
 def _cpus() -> Ability:
@@ -98,8 +98,8 @@ def _disk(root: Path) -> Ability:
     )
 
 
-def _shared_memory() -> Ability:
-    folder = Path("/dev/shm")
+def shared_memory(folder: Path = Path("/dev/shm")) -> Ability:
+    """Whether NCCL has room to stage data between processes."""
     if not folder.is_dir():
         return Ability(
             name="shared memory",
