@@ -16,6 +16,7 @@ from commwall.host.gpu_power import (
     counter_energy,
     found_of,
     strangers_on,
+    why_no_counter,
 )
 from commwall.host.gpus import probe_gpus, visible_handles
 from commwall.host.secrecy import short_digest
@@ -177,6 +178,16 @@ def test_the_meter_reads_while_it_is_entered(driver: Path, monkeypatch: pytest.M
     assert metrics.count(("energy_j", 0)) == metrics.count(("energy_j", 1)) == 1
     assert ("idle_power_w", 1) in metrics
     assert found.gaps == ()
+
+
+def test_the_doctor_knows_whether_there_is_a_counter(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, fake_nvml())
+    assert why_no_counter(driver) is None
+    install(monkeypatch, fake_nvml(nvmlDeviceGetTotalEnergyConsumption=refuse))
+    assert "Not Supported" in (why_no_counter(driver) or "")
+    assert "no NVIDIA driver" in (why_no_counter(driver / "nothing") or "")
 
 
 def test_no_counter_is_a_gap_with_its_reason(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:

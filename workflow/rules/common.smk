@@ -16,7 +16,7 @@ ALL = [campaign.id for campaign in SITUATION.campaigns]
 OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
-NOTEBOOKS = ["summary", "throughput"]
+NOTEBOOKS = ["summary", "throughput", "energy"]
 CONFIDENCE = SITUATION.config.confidence
 
 

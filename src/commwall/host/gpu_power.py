@@ -199,6 +199,20 @@ def strangers_on(digests: Sequence[str], root: Path = Path("/")) -> str | None:
     return "; ".join(found) or None
 
 
+def why_no_counter(root: Path = Path("/")) -> str | None:
+    """Why the GPUs' energy cannot be read; None if it can."""
+    try:
+        with opened_nvml(root) as nvml:
+            try:
+                for handle in visible_handles(nvml, os.environ.get(HIDING_VARIABLE)):
+                    read(nvml, handle, with_power=False)
+            except nvml.NVMLError as error:
+                return f"NVML's total-energy counter cannot be read: {error}"
+    except NvmlMissing as missing:
+        return missing.reason
+    return None
+
+
 def _users(nvml: Any, index: int, handle: Any) -> list[str]:
     with suppress(nvml.NVMLError):
         pids = [process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)]

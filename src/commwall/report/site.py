@@ -23,6 +23,7 @@ from commwall.schema.errors import CommwallError
 PAGE_TITLES = {
     "summary": "Summary: verdict, ratio, all quantities",
     "throughput": "Throughput: where the step's time goes",
+    "energy": "Energy: samples per watt-hour, power, utilisation",
 }
 TABLE_KINDS = (".csv", ".parquet")
 

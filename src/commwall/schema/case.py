@@ -101,7 +101,7 @@ class TrainingCase(Model):
     def _legs_that_explain(self) -> Self:
         alone = self.legs == ("single",)  # all that one process has
         if not ("full" in self.legs or alone) or len(set(self.legs)) != len(self.legs):
-            raise ValueError("legs must contain 'full', or be 'single' only, and name each once")
+            raise ValueError("legs must contain 'full', or be 'single', and name each leg once")
         return self
 
     @property

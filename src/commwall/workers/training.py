@@ -48,6 +48,24 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
     return merge([CaseResult.model_validate_json(report) for report in reports])
 
 
+def host_doubt(one_sample_s: float, step_s: float, samples: int) -> Mark | None:
+    """The mark of a step that the host decides; None where the batch makes it longer.
+
+    Args:
+        one_sample_s: step time with one sample [s].
+        step_s: step time of the case [s].
+        samples: of the case.
+    """
+    if one_sample_s <= MOST_HOST_SHARE * step_s:
+        return None
+    detail = (
+        f"a step with 1 sample takes {one_sample_s:.3g} s, with {samples} samples {step_s:.3g} s: "
+        "what the batch does not change, the host's work above all, is more than "
+        f"{MOST_HOST_SHARE:.0%} of the step"
+    )
+    return Mark(name="host_bound", leg="single", detail=detail)
+
+
 class _Run:
     """One rank's way through the legs of a case."""
 
@@ -103,29 +121,23 @@ class _Run:
         workload.restart()
         if self._group.rank == 0:
             timed = self._leg("single", partial(workload.step, workload.module), Alone())
-            if self._group.device.type == "cuda":
-                self._host_decides(workload, timed)
+            if self._group.device.type == "cuda" and self._case.batch_per_gpu > 1:
+                self._one_sample(workload, timed)
         self._group.texts(f"single/{self._name}", "done")
 
-    def _host_decides(self, workload: legs.Workload, timed: Timed) -> None:
+    def _one_sample(self, workload: legs.Workload, timed: Timed) -> None:
         """Doubt a step that hardly gets shorter with one sample: the host, not the GPU, decides.
 
         The host starts the same kernels whatever the batch; the GPU has next to nothing to do.
         """
-        samples = self._case.batch_per_gpu
         workload.draw((1, *self._case.batch_shape[1:]))
         pace = Pace(window_s=ONE_SAMPLE_S, min_steps=LEAST_STEPS, warmup_max_s=ONE_SAMPLE_S)
         step = partial(workload.step, workload.module)
         small = time_leg(step, pace, clock_of(self._group.device), Alone())
         self._findings.values("one_sample_step_time_s", small.step_s, "single")
-        one_s, all_s = median(small.step_s), median(timed.step_s)
-        if one_s > MOST_HOST_SHARE * all_s:
-            detail = (
-                f"a step with 1 sample takes {one_s:.3g} s, with {samples} samples {all_s:.3g} s: "
-                f"what the batch does not change, the host's work above all, is more than "
-                f"{MOST_HOST_SHARE:.0%} of the step"
-            )
-            self._findings.mark(Mark(name="host_bound", leg="single", detail=detail))
+        doubt = host_doubt(median(small.step_s), median(timed.step_s), self._case.batch_per_gpu)
+        if doubt:
+            self._findings.mark(doubt)
 
     def _leg(self, leg: Leg, step: Callable[[], None], crew: Crew | None = None) -> Timed:
         """Time a leg and keep what was found."""
