@@ -63,6 +63,11 @@ def test_direct_links_count_only_towards_the_other_gpu() -> None:
     assert peer_access(nvml, [0, 1, 2]) is False
 
 
+def test_links_whose_far_end_is_not_told_count() -> None:
+    nvml = fake_nvml(nvmlDeviceGetNvLinkRemotePciInfo=refuse)
+    assert link_matrix(nvml, [0, 1])[0] == (("X", "NV18"), ("NV18", "X"))
+
+
 def test_links_that_nvml_does_not_tell_are_a_gap() -> None:
     nvml = fake_nvml(nvmlDeviceGetP2PStatus=refuse)
     matrix, gap = link_matrix(nvml, [0, 1])

@@ -13,6 +13,8 @@ from commwall.measure.fitting import machine_kind
 from commwall.measure.planning import build_plan, expected_suite_s, plan_text
 from commwall.measure.rounds import measure_suite
 from commwall.measure.supervisor import worker_environment
+from commwall.records.layout import Layout
+from commwall.records.store import read_record
 from commwall.schema.plan import Plan
 from commwall.schema.record import GpuFacts, MachineFacts
 from commwall.schema.treatment import Label, NcclVariables
@@ -188,7 +190,25 @@ def test_a_gpu_in_use_is_an_accident_before_the_launch(
     order = checkout(tmp_path, planned("ok-1"))
     monkeypatch.setattr(session.Session, "_gpus", lambda self, visit: ("digest",))
     monkeypatch.setattr(session, "strangers_on", lambda gpus: f"GPU {gpus[0]} is in use")
+    monkeypatch.setattr(session, "FORGETTING_S", 0.1)
     attempt = measure_suite(order)
     assert causes(attempt) == [("fast", "contended", ("ok-1",)), ("slow", "contended", ("ok-1",))]
     assert attempt.accidents[0].detail == "GPU digest is in use"
     assert not order.logs.exists(), "nothing was launched"
+
+
+def test_a_stranger_that_comes_during_a_launch_marks_its_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is listed once, as workers are that have just ended, is none."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    order = checkout(tmp_path, planned("ok-1"))
+    stay = "GPU 0 is in use by process 7"
+    answers = iter([stay, None, *[stay] * 100])
+    monkeypatch.setattr(session.Session, "_gpus", lambda self, visit: ("digest",))
+    monkeypatch.setattr(session, "strangers_on", lambda gpus: next(answers))
+    monkeypatch.setattr(session, "FORGETTING_S", 0.1)
+    assert causes(measure_suite(order)) == [("slow", "contended", ("ok-1",))]
+    record = read_record(Layout(tmp_path).record_path("demo", "fast", "training", "ok-1", 1))
+    assert [(mark.name, mark.detail) for mark in record.marks] == [("contended", stay)]
+    assert {gap.what for gap in record.gaps} >= {"energy_j"}

@@ -72,9 +72,13 @@ def _links_between(nvml: Any, one: Any, other: Any) -> int:
 
 
 def _end(nvml: Any, handle: Any, link: int) -> Any:
-    """Bus id at the far end of an active link; None for a link that is not there."""
+    """Bus id at the far end of an active link, "" where it is not told; None for no link."""
     try:
-        active = nvml.nvmlDeviceGetNvLinkState(handle, link)
-        return nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId if active else None
+        if not nvml.nvmlDeviceGetNvLinkState(handle, link):
+            return None
     except nvml.NVMLError:
         return None
+    try:
+        return nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId
+    except nvml.NVMLError:
+        return ""

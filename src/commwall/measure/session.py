@@ -5,6 +5,7 @@ Layer: measure. Writes records as soon as the launch that found them has ended.
 
 import errno
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from commwall.records.store import write_record
 from commwall.schema.config import Timeouts
 from commwall.schema.result import LaunchRequest, NamedCase
 
+FORGETTING_S = 3.0
+"""A driver lists a process no longer than this after its end [s]."""
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -76,8 +79,16 @@ class Session:
             waiting, number = outcome.remaining, number + 1
 
     def _strangers(self, launch: Launch) -> str | None:
-        """Other programs on the GPUs of a launch that is not running."""
-        return strangers_on(launch.gpus) if launch.gpus else None
+        """Other programs on the GPUs of a launch that is not running.
+
+        Workers that have just ended may be listed for a moment; who stays is a stranger.
+        """
+        deadline = time.monotonic() + FORGETTING_S
+        while launch.gpus and (found := strangers_on(launch.gpus)):
+            if time.monotonic() > deadline:
+                return found
+            time.sleep(FORGETTING_S / 10)
+        return None
 
     def _keep(
         self, request: LaunchRequest, outcome: LaunchOutcome, disturbance: str | None
