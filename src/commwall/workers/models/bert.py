@@ -75,8 +75,8 @@ def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     A token and layer take 24 h^2 + 4 s h (projections, feed-forward, attention over s tokens of
     width h), its prediction 2 h^2 + 2 h V (transformation, vocabulary of V words).
 
-    Source: Narayanan et al., arXiv:2104.04473, appendix "Floating-point operations"; Devlin et
-    al., "BERT", appendix A.2, for the head.
+    Source: Narayanan et al., arXiv:2104.04473, appendix "Floating-point operations"; the head is
+    that of transformers' BertForMaskedLM.
 
     Args:
         preset: which size.
