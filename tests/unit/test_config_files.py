@@ -124,9 +124,9 @@ def test_a_preset_and_a_data_set_that_do_not_exist_are_told(root: Path) -> None:
     ("change", "dataset", "samples"),
     [
         ("model: bert", "squad-1.1-train", 87_599),
-        ("model: transformer_xl", "wikitext-103-train", 103_227_021 // 64),
+        ("model: transformer_xl", "wikitext-103-train", 103_227_021 // 128),
         ("model: resnet", "imagenet-1k-train", 1_281_167),
-        ("model: bert\n    dataset: wikitext-103-train", "wikitext-103-train", 103_227_021 // 64),
+        ("model: bert\n    dataset: wikitext-103-train", "wikitext-103-train", 103_227_021 // 128),
     ],
 )
 def test_an_epoch_is_that_of_the_familys_data_set(
@@ -134,7 +134,7 @@ def test_an_epoch_is_that_of_the_familys_data_set(
 ) -> None:
     edit(root, DEMO, "model: bert", change)
     if "resnet" in change:
-        edit(root, DEMO, "sequence_length: 64", "sequence_length: null")
+        edit(root, DEMO, "sequence_length: 128", "sequence_length: null")
     case = load(root).campaigns[0].cases["bert-demo-b4"]
     assert isinstance(case, TrainingCase)
     assert (case.dataset, case.dataset_samples) == (dataset, samples)
@@ -185,11 +185,10 @@ def test_overrides_go_above_the_file_and_are_checked_too(root: Path) -> None:
 
 
 def test_auto_is_the_demo_where_there_is_no_gpu_or_no_campaign_for_it(root: Path) -> None:
-    assert auto_name(root, has_gpu=False) == "cpu-demo"
-    assert auto_name(root, has_gpu=True) == "cpu-demo"
-    shutil.copy(root / DEMO, root / "config/campaigns/gpu.yaml")
     assert auto_name(root, has_gpu=True) == "gpu"
     assert auto_name(root, has_gpu=False) == "cpu-demo"
+    (root / "config/campaigns/gpu.yaml").unlink()
+    assert auto_name(root, has_gpu=True) == "cpu-demo"
 
 
 def test_a_job_sees_the_overrides_of_its_workflow_until_the_file_is_edited(root: Path) -> None:

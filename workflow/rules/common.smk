@@ -21,6 +21,7 @@ NOTEBOOKS = {
     "throughput": "training",
     "memory": "memory",
     "collectives": "collectives",
+    "energy": "training",
 }
 """Notebook -> the suite that a campaign must have for it; None for any."""
 CONFIDENCE = SITUATION.config.confidence

@@ -13,9 +13,13 @@ from commwall.analysis.names import Quantity
 from commwall.analysis.points import point_values
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
+from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
 from commwall.schema.result import Series
 
+NO_PEAKS = GpuFactsFile({})
+MFU = Quantity("mfu")
+SECONDS_PER_HOUR = 3600
 StepTimes = Mapping[Leg, float]
 """Leg -> step time of the round [s]: the median over steps of the slowest rank's time."""
 
@@ -42,8 +46,13 @@ class Formula:
     """Further measured metrics it needs."""
 
 
-def derive(record: Record) -> Derived:
-    """Every quantity of a record, or the reason why it is absent."""
+def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
+    """Every quantity of a record, or the reason why it is absent.
+
+    Args:
+        record: one cell of a campaign.
+        peaks: of the GPUs that are known.
+    """
     if not isinstance(record.case, TrainingCase):
         return Derived(*point_values(record))
     values: dict[Quantity, float] = {}
@@ -64,7 +73,33 @@ def derive(record: Record) -> Derived:
             absent[quantity] = reason
         else:
             values[quantity] = formula.compute(record, steps)
+    found = mfu(record, steps, peaks)
+    if isinstance(found, str):
+        absent[MFU] = found
+    else:
+        values[MFU] = found
     return Derived(values, absent)
+
+
+def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
+    """Model FLOPs utilisation of leg `full` [1], or why it is not known.
+
+    Source: Chowdhery et al., PaLM, arXiv:2204.02311, appendix B.
+    """
+    runtime = record.software.runtime
+    if record.platform.device == "cpu":
+        return "the peak of a CPU is not on file"
+    if _case(record).precision != "bfloat16":
+        return "the peaks on file are those of bfloat16"
+    if runtime is None or runtime.step_flops is None:
+        return "the record does not state the FLOPs of a step"
+    names = dict.fromkeys(runtime.device_names)
+    known = [peaks.of(name) for name in names]
+    if len(known) != 1 or known[0] is None:
+        return f"the peak of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
+    if "full" not in steps:
+        return "needs leg full, which has no step times here"
+    return runtime.step_flops / (steps["full"] * known[0].bfloat16_dense_flops.value)
 
 
 def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
@@ -142,6 +177,10 @@ def _exchange_busbw(record: Record, steps: StepTimes) -> float:
     )
 
 
+def _mean_power(record: Record, steps: StepTimes) -> float:
+    return sum(_all_values(record, "energy_j")) / sum(slowest_rank(record, "full"))
+
+
 def _energy_efficiency(record: Record, steps: StepTimes) -> float:
     step_count = len(slowest_rank(record, "full"))
     samples = _case(record).batch_per_gpu * record.platform.world_size * step_count
@@ -167,6 +206,13 @@ FORMULAS: tuple[Formula, ...] = (
     Formula("scaling_efficiency", ("full", "single"), lambda r, s: s["single"] / s["full"]),
     Formula("exchange_busbw_bytes_per_s", ("comm",), _exchange_busbw),
     Formula("energy_efficiency_samples_per_j", ("full",), _energy_efficiency, ("energy_j",)),
+    Formula(
+        "energy_efficiency_samples_per_wh",
+        ("full",),
+        lambda r, s: SECONDS_PER_HOUR * _energy_efficiency(r, s),
+        ("energy_j",),
+    ),
+    Formula("mean_power_w", ("full",), _mean_power, ("energy_j",)),
     Formula(
         "peak_memory_bytes",
         (),

@@ -54,7 +54,10 @@ _TRAINING: tuple[Quantity, ...] = (
     Quantity("overlap_ratio"),
     Quantity("scaling_efficiency"),
     Quantity("exchange_busbw_bytes_per_s"),
+    Quantity("mfu"),
     Quantity("energy_efficiency_samples_per_j"),
+    Quantity("energy_efficiency_samples_per_wh"),
+    Quantity("mean_power_w"),
     *(Quantity("step_time_s", leg) for leg in LEGS),
     Quantity("peak_memory_bytes"),
 )

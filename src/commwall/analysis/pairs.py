@@ -14,6 +14,7 @@ from commwall.records.comparable import check_round, differences
 from commwall.records.evidence import Evidence
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import IncomparableRecords
+from commwall.schema.facts import GpuFactsFile
 from commwall.schema.plan import Comparison, Plan
 from commwall.schema.record import Record
 
@@ -56,9 +57,11 @@ class Pairing:
     refusals: tuple[Refusal, ...]
 
 
-def read_cells(evidence: Evidence) -> tuple[Cell, ...]:
+def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:
     """One cell for every readable record."""
-    return tuple(Cell(record, derive(record), refusals(record)) for record in evidence.records)
+    return tuple(
+        Cell(record, derive(record, peaks), refusals(record)) for record in evidence.records
+    )
 
 
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:

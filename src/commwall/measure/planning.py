@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 
 from commwall.measure.configuration import Campaign
+from commwall.measure.fitting import Fitted, fit
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import MachineFacts
@@ -32,25 +33,17 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
         machine: this machine.
         words: the machine in one line.
     """
-    config = campaign.config
-    platforms = tuple(
-        PlannedPlatform(
-            name=name,
-            device=planned.device,
-            world_size=planned.world_size,
-            treatment=planned.treatment,
-        )
-        for name, planned in config.platforms.items()
-    )
+    config, fitted = campaign.config, fit(campaign, machine)
     return Plan(
         id=campaign_id(campaign.name, machine.fingerprint),
         title=config.title,
         fingerprint=machine.fingerprint,
         machine=words,
         seed=config.seed,
-        platforms=platforms,
-        comparisons=config.comparisons,
-        suites=tuple(_plan_suite(campaign, suite) for suite in config.rounds),
+        platforms=tuple(fitted.platforms.values()),
+        comparisons=fitted.comparisons,
+        suites=tuple(_plan_suite(campaign, fitted, suite) for suite in config.rounds),
+        left_out=fitted.left_out,
     )
 
 
@@ -105,19 +98,20 @@ def plan_text(plan: Plan) -> str:
         ],
         ["platforms", *[line for platform in plan.platforms for line in _platform_lines(platform)]],
         *[_suite_lines(suite) for suite in plan.suites],
-        ["comparisons", *_comparison_lines(plan)],
+        ["comparisons", *(_comparison_lines(plan) or ["  none"])],
+        *([["left out", *_left_out_lines(plan)]] if plan.left_out else []),
         [f"expected machine time  {time_text(sum(map(expected_suite_s, plan.suites)))}"],
     ]
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def _plan_suite(campaign: Campaign, suite: SuiteName) -> PlannedSuite:
+def _plan_suite(campaign: Campaign, fitted: Fitted, suite: SuiteName) -> PlannedSuite:
     config = campaign.config
-    cases = {name: case for name, case in campaign.cases.items() if case.suite == suite}
-    runs = {
-        name: tuple(case for case in cases if planned.cases is None or case in planned.cases)
-        for name, planned in config.platforms.items()
-    }
+    cases = {name: case for name, case in fitted.cases.items() if case.suite == suite}
+    runs = {}
+    for name, planned in fitted.platforms.items():
+        wanted = config.platforms[name].cases
+        runs[planned.name] = tuple(case for case in cases if wanted is None or case in wanted)
     platforms = {name: own for name, own in runs.items() if own}
     orders = visiting_orders(list(platforms), config.rounds[suite], config.seed, suite)
     return PlannedSuite(suite=suite, cases=cases, platforms=platforms, orders=orders)
@@ -186,6 +180,10 @@ def _allowances(suite: SuiteName) -> str:
         f"windows, {WARMUP_SHARE:.0%} of the longest warm-ups, "
         f"{launch} s a launch and {case} s a case"
     )
+
+
+def _left_out_lines(plan: Plan) -> list[str]:
+    return [f"  {item.what}: {item.reason}" for item in plan.left_out]
 
 
 def _comparison_lines(plan: Plan) -> list[str]:

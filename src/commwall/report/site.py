@@ -26,8 +26,14 @@ PAGE_TITLES = {
     "throughput": "Throughput: where the step's time goes",
     "memory": "Memory bandwidth: on the device, to the host, between devices",
     "collectives": "Collectives: bus bandwidth over message size",
+    "energy": "Energy: samples per watt-hour, power, utilisation",
 }
-SUITE_OF = {"throughput": "training", "memory": "memory", "collectives": "collectives"}
+SUITE_OF = {
+    "throughput": "training",
+    "energy": "training",
+    "memory": "memory",
+    "collectives": "collectives",
+}
 """Page -> the suite it is about; others are about the campaign as a whole."""
 TABLE_KINDS = (".csv", ".parquet")
 

@@ -100,8 +100,9 @@ class TrainingCase(Model):
 
     @model_validator(mode="after")
     def _legs_that_explain(self) -> Self:
-        if "full" not in self.legs or len(set(self.legs)) != len(self.legs):
-            raise ValueError("legs must contain 'full' and name each leg once")
+        alone = self.legs == ("single",)  # all that one process has
+        if not ("full" in self.legs or alone) or len(set(self.legs)) != len(self.legs):
+            raise ValueError("legs must contain 'full', or be 'single', and name each leg once")
         return self
 
     @property

@@ -59,11 +59,18 @@ class Config(Model):
     """Confidence level of all intervals."""
 
 
+Where = Literal["nvlink", "no_nvlink", "several_gpus", "one_gpu"]
+"""nvlink: several GPUs, NVLink between every two; no_nvlink: several GPUs, not so."""
+
+
 class PlatformConfig(Model):
     """A platform of a campaign file."""
 
     device: Literal["cpu", "cuda"]
-    world_size: PositiveInt
+    world_size: PositiveInt | Literal["all"]
+    """Processes of a launch, one a device; `all` takes all GPUs."""
+    where: Where | None = None
+    """Machines on which the platform exists; null is every machine."""
     treatment: Treatment
     cases: tuple[Name, ...] | None = None
     """Cases to run on this platform; null runs all."""

@@ -41,6 +41,17 @@ _ALL = (
         source=_DESIGN,
     ),
     Metric(
+        id="one_sample_step_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="step time with one sample",
+        definition="Step time of leg `single` on a GPU with a batch of one sample: about what the "
+        "host needs to start a step's kernels. Above 80 % of the case's own step time the case is "
+        "marked host bound.",
+        source=_DESIGN,
+    ),
+    Metric(
         id="loss",
         unit="1",
         direction="neither",
@@ -88,7 +99,27 @@ _ALL = (
         label="energy",
         definition="Energy of the counted domains over the timed window of leg `full`, between "
         "two updates of the counter.",
-        source="Linux powercap sysfs, energy_uj; NVML total energy consumption",
+        source="Linux powercap sysfs, energy_uj; NVML nvmlDeviceGetTotalEnergyConsumption",
+    ),
+    Metric(
+        id="power_w",
+        unit="W",
+        direction="lower",
+        kind="measured",
+        label="polled power",
+        definition="Power of one GPU as its driver averages it, polled during the timed window of "
+        "leg `full`. More than 5 % apart from energy_j over time, the record is marked.",
+        source="NVML, nvmlDeviceGetPowerUsage",
+    ),
+    Metric(
+        id="idle_power_w",
+        unit="W",
+        direction="lower",
+        kind="measured",
+        label="idle power",
+        definition="Power of one GPU polled in the first 2 s of a launch, before its workers open "
+        "the device; a GPU that worked shortly before may still be above its rest.",
+        source="NVML, nvmlDeviceGetPowerUsage",
     ),
     Metric(
         id="operation_time_s",
@@ -182,7 +213,8 @@ _ALL = (
         direction="higher",
         kind="derived",
         label="energy efficiency",
-        definition="Samples of the timed window of leg `full` divided by energy_j.",
+        definition="Samples of the timed window of leg `full` divided by energy_j. Counted are "
+        "the GPUs, or on a CPU its packages and memory; never switches, network or fans.",
         source=_DESIGN,
     ),
     Metric(
@@ -228,6 +260,37 @@ _ALL = (
         "between memories once (both directions of a bidirectional copy). As a round's value: of "
         "the largest buffer, and of the slowest pair of devices.",
         source="J. D. McCalpin, STREAM: Sustainable Memory Bandwidth in High Performance Computers",
+    ),
+    Metric(
+        id="energy_efficiency_samples_per_wh",
+        unit="sample/Wh",
+        direction="higher",
+        kind="derived",
+        label="samples per watt-hour",
+        definition="energy_efficiency_samples_per_j times 3600.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="mean_power_w",
+        unit="W",
+        direction="lower",
+        kind="derived",
+        label="mean power",
+        definition="energy_j of all counted domains divided by the time of the steps of leg "
+        "`full`.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="mfu",
+        unit="1",
+        direction="higher",
+        kind="derived",
+        label="MFU",
+        definition="Model FLOPs utilisation: FLOPs of the model's forward and backward pass for "
+        "one process's batch, divided by step time of leg `full` and by the GPU's dense bfloat16 "
+        "peak. Nothing that is computed twice counts twice.",
+        source="Chowdhery et al., PaLM, arXiv:2204.02311, appendix B; config/facts/gpus.yaml for "
+        "the peak; the model families for the FLOPs",
     ),
 )
 

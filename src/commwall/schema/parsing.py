@@ -18,14 +18,17 @@ from commwall.schema.errors import ConfigError
 M = TypeVar("M", bound=BaseModel)
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+
+
 class _StrictLoader(yaml.SafeLoader):
     """Refuses a key that stands twice in one mapping."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue  # keys that `<<` takes over may be overridden
+            if key_node.tag == _MERGE:
+                continue  # its keys may be overridden; what stands beside it is checked
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(

@@ -14,7 +14,12 @@ Cause = Literal["out_of_memory", "unsupported", "check_failed", "error"]
 """Outcomes that would come again: they are the record."""
 
 MarkName = Literal[
-    "host_bound", "throttled", "contended", "emulation_not_binding", "warmup_not_settled"
+    "host_bound",
+    "throttled",
+    "contended",
+    "emulation_not_binding",
+    "warmup_not_settled",
+    "energy_doubtful",
 ]
 EXCLUDING_MARKS: frozenset[str] = frozenset(
     {"host_bound", "throttled", "contended", "emulation_not_binding"}
@@ -101,6 +106,9 @@ class RuntimeFacts(Model):
     """CPU threads of each process."""
     parameters: PositiveInt | None = None
     """Trainable parameters of the model; None where none is trained."""
+    step_flops: PositiveFloat | None = None
+    """FLOPs of the model's forward and backward pass for one process's batch, by its family's
+    formula; null where the family states none for the preset."""
     bucket_bytes: tuple[int, ...] = ()
     """Bytes of each gradient bucket in the order of exchange [byte]."""
 

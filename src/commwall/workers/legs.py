@@ -34,17 +34,23 @@ class Workload:
     def __init__(self, case: TrainingCase, device: torch.device, rank: int) -> None:
         family = FAMILIES[case.model]
         torch.manual_seed(case.seed)
+        self._case, self._rank = case, rank
         self.device = device
         self.module = family.build(case.preset).to(device)
-        generator = torch.Generator().manual_seed(case.seed * 1009 + rank + 1)
-        self._first_batch = family.batch(case.preset, case.batch_shape, generator)
-        self._batch = {
-            name: values.to(device, copy=True) for name, values in self._first_batch.items()
-        }
+        self.draw(case.batch_shape)
         self._optimizer = torch.optim.AdamW(self.module.parameters(), fused=True)
         self._autocast = case.precision == "bfloat16"
         self.parameters = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
         self.parameters_expected = family.parameters_expected(case.preset)
+
+    def draw(self, shape: tuple[int, ...]) -> None:
+        """Take a fresh batch of that shape from now on."""
+        generator = torch.Generator().manual_seed(self._case.seed * 1009 + self._rank + 1)
+        family = FAMILIES[self._case.model]
+        self._first_batch = family.batch(self._case.preset, shape, generator)
+        self._batch = {
+            name: values.to(self.device, copy=True) for name, values in self._first_batch.items()
+        }
 
     def restart(self) -> None:
         """Forget the state that steps have left in the batch."""
@@ -79,6 +85,17 @@ class FirstSteps(NamedTuple):
     losses: tuple[float, ...]
     gradient_norms: tuple[float, ...]
     checks: tuple[Check, ...]
+
+
+def step_flops(case: TrainingCase) -> float | None:
+    """FLOPs of forward and backward of one process's batch; None where the family states none.
+
+    The backward pass takes twice the forward pass: gradients of inputs and of weights.
+
+    Source: Chowdhery et al., "PaLM", arXiv:2204.02311, appendix B.
+    """
+    forward = FAMILIES[case.model].forward_flops(case.preset, case.batch_shape)
+    return None if forward is None else 3 * forward
 
 
 def require_precision(case: TrainingCase, device: torch.device) -> None:

@@ -20,7 +20,12 @@ def tell_progress(group: Group, case: str, part: str) -> None:
 
 
 def runtime_facts(
-    group: Group, case: str, *, parameters: int | None = None, buckets: tuple[int, ...] = ()
+    group: Group,
+    case: str,
+    *,
+    parameters: int | None = None,
+    step_flops: float | None = None,
+    buckets: tuple[int, ...] = (),
 ) -> RuntimeFacts:
     """The workers' software and devices; all ranks must ask.
 
@@ -28,6 +33,7 @@ def runtime_facts(
         group: the ranks.
         case: name of the case.
         parameters: of the model, where there is one.
+        step_flops: of one step of one process, where the model's family has a formula [FLOP].
         buckets: bytes of the gradient buckets, where there are any [byte].
     """
     device = group.device
@@ -40,6 +46,7 @@ def runtime_facts(
         device_names=group.texts(f"devices/{case}", name),
         threads_per_rank=torch.get_num_threads(),
         parameters=parameters,
+        step_flops=step_flops,
         bucket_bytes=buckets,
     )
 

@@ -8,6 +8,7 @@ that do not exchange gradients drift apart.
 import gc
 from collections.abc import Callable
 from functools import partial
+from statistics import median
 
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.result import LEAST_BOUND_SHARE, CaseResult, Mark, NamedCase
@@ -19,6 +20,11 @@ from commwall.workers.group import Group
 from commwall.workers.links import LinkCounters
 from commwall.workers.reporting import exchanged, runtime_facts, tell_progress
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
+
+MOST_HOST_SHARE = 0.8
+"""Above this share of an eager step that one sample takes as well, the GPU does not decide."""
+ONE_SAMPLE_S = 0.7
+LEAST_STEPS = 10
 
 
 def run_case(named: NamedCase, group: Group) -> CaseResult:
@@ -35,6 +41,24 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
     _Run(named, group, findings).all_legs()
     gc.collect()
     return exchanged(named.name, group, findings)
+
+
+def host_doubt(one_sample_s: float, step_s: float, samples: int) -> Mark | None:
+    """The mark of a step that the host decides; None where the batch makes it longer.
+
+    Args:
+        one_sample_s: step time with one sample [s].
+        step_s: step time of the case [s].
+        samples: of the case.
+    """
+    if one_sample_s <= MOST_HOST_SHARE * step_s:
+        return None
+    detail = (
+        f"a step with 1 sample takes {one_sample_s:.3g} s, with {samples} samples {step_s:.3g} s: "
+        "what the batch does not change, the host's work above all, is more than "
+        f"{MOST_HOST_SHARE:.0%} of the step"
+    )
+    return Mark(name="host_bound", leg="single", detail=detail)
 
 
 class _Run:
@@ -55,7 +79,11 @@ class _Run:
         self._findings.check(legs.parameter_check(workload))
         buckets = self._distributed_legs(workload)
         self._findings.runtime = runtime_facts(
-            self._group, self._name, parameters=workload.parameters, buckets=buckets
+            self._group,
+            self._name,
+            parameters=workload.parameters,
+            step_flops=legs.step_flops(self._case),
+            buckets=buckets,
         )
         if "comm" in self._case.legs:
             self._exchange_alone(buckets)
@@ -71,8 +99,9 @@ class _Run:
         self._findings.values("gradient_norm", first.gradient_norms)
         for check in first.checks:
             self._findings.check(check)
-        workload.restart()
-        self._leg("full", partial(workload.step, ddp))
+        if "full" in self._case.legs:
+            workload.restart()
+            self._leg("full", partial(workload.step, ddp))
         if "nosync" in self._case.legs:
             workload.restart()
             self._leg("nosync", partial(legs.without_exchange, ddp, workload.step))
@@ -99,8 +128,24 @@ class _Run:
         gc.collect()  # DDP's hooks go with it
         workload.restart()
         if self._group.rank == 0:
-            self._leg("single", partial(workload.step, workload.module), Alone())
+            timed = self._leg("single", partial(workload.step, workload.module), Alone())
+            if self._group.device.type == "cuda" and self._case.batch_per_gpu > 1:
+                self._one_sample(workload, timed)
         self._group.texts(f"single/{self._name}", "done")
+
+    def _one_sample(self, workload: legs.Workload, timed: Timed) -> None:
+        """Doubt a step that hardly gets shorter with one sample: the host, not the GPU, decides.
+
+        The host starts the same kernels whatever the batch; the GPU has next to nothing to do.
+        """
+        workload.draw((1, *self._case.batch_shape[1:]))
+        pace = Pace(window_s=ONE_SAMPLE_S, min_steps=LEAST_STEPS, warmup_max_s=ONE_SAMPLE_S)
+        step = partial(workload.step, workload.module)
+        small = time_leg(step, pace, clock_of(self._group.device), Alone())
+        self._findings.values("one_sample_step_time_s", small.step_s, "single")
+        doubt = host_doubt(median(small.step_s), median(timed.step_s), self._case.batch_per_gpu)
+        if doubt:
+            self._findings.mark(doubt)
 
     def _leg(self, leg: Leg, step: Callable[[], None], crew: Crew | None = None) -> Timed:
         """Time a leg and keep what was found."""

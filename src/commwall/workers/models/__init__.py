@@ -17,6 +17,12 @@ class Family(Protocol):
     def parameters_expected(self, preset: str) -> int:
         """Trainable parameters that a preset must have."""
 
+    def forward_flops(self, preset: str, shape: tuple[int, ...]) -> float | None:
+        """FLOPs of the forward pass of a batch; a multiplication and an addition are two.
+
+        Counted are the matrix products and convolutions, as papers do. None where unknown.
+        """
+
     def build(self, preset: str) -> nn.Module:
         """The model with random weights, in training mode; its call returns the loss."""
 

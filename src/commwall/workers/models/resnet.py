@@ -104,6 +104,24 @@ def parameters_expected(preset: str) -> int:
     return PRESETS[preset].parameters
 
 
+_FORWARD_MACS = {"50": 4_089_184_256}
+"""Multiplications of an image: sum over convolutions of k^2 inputs outputs height width, and the
+classifier. The paper's table 1 has 3.8e9 with the stride in the first convolution of a block."""
+
+
+def forward_flops(preset: str, shape: tuple[int, ...]) -> float | None:
+    """FLOPs of the forward pass of a batch.
+
+    Source: He et al., "Deep Residual Learning", arXiv:1512.03385, table 1.
+
+    Args:
+        preset: which size.
+        shape: samples.
+    """
+    macs = _FORWARD_MACS.get(preset)
+    return None if macs is None else 2.0 * macs * shape[0]
+
+
 def build(preset: str) -> nn.Module:
     """The model, channels-last, with random weights from torch's generator, in training mode."""
     return ResNet(PRESETS[preset]).to(memory_format=torch.channels_last).train()

@@ -14,7 +14,7 @@ from torch import nn
 from transformers.models.swin.configuration_swin import SwinConfig
 from transformers.models.swin.modeling_swin import SwinForImageClassification
 
-from commwall.workers.models.images import IMAGENET_CLASSES, random_batch
+from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, random_batch
 
 
 class Preset(NamedTuple):
@@ -75,6 +75,34 @@ class WindowClassifier(nn.Module):  # type: ignore[misc]
 def parameters_expected(preset: str) -> int:
     """Trainable parameters that a preset must have."""
     return PRESETS[preset].parameters
+
+
+_PATCH_PX = 4
+
+
+def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
+    """FLOPs of the forward pass of a batch.
+
+    A layer takes 12 t C^2 + 2 M^2 t C multiplications for t tokens of C channels in windows of
+    M x M; between stages 8 C^2 for each token that is left. Tokens that fill a window up to its
+    size are not counted.
+
+    Source: Liu et al., "Swin Transformer", arXiv:2103.14030, section 3.1 and equation 2.
+
+    Args:
+        preset: which size.
+        shape: samples.
+    """
+    size = PRESETS[preset]
+    side, channels = size.image_px // _PATCH_PX, size.channels
+    macs = side**2 * channels * CHANNELS * _PATCH_PX**2
+    for stage, layers in enumerate(size.layers):
+        if stage:
+            side, channels = side // 2, 2 * channels
+            macs += side**2 * 2 * channels**2
+        window = min(size.window, side)
+        macs += layers * side**2 * channels * (12 * channels + 2 * window**2)
+    return 2.0 * shape[0] * (macs + channels * size.classes)
 
 
 def build(preset: str) -> nn.Module:

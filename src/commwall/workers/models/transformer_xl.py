@@ -194,6 +194,36 @@ def parameters_expected(preset: str) -> int:
     return PRESETS[preset].parameters
 
 
+def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
+    """FLOPs of the forward pass of a batch, with a memory as long as a segment.
+
+    A token and layer take 6 d^2 + 2 d f multiplications (query and output; key and value of the
+    token and of one remembered; feed-forward) and 3 n d for n = 2 x length keys: by content, by
+    distance, and gathering. A segment's n distances are projected once a layer. Words are taken
+    in and given out with all clusters' projections where they are narrower; the common words'
+    scores are computed for every token, a rare cluster's for its share of the tokens.
+
+    Source: Dai et al., "Transformer-XL", arXiv:1901.02860, section 3.3, and the shapes here;
+    `batch` for the shares.
+
+    Args:
+        preset: which size.
+        shape: samples, tokens per sample.
+    """
+    size, (samples, length) = PRESETS[preset], shape
+    hidden, keys, tokens = size.hidden, 2 * length, samples * length
+    layer = tokens * (6 * hidden**2 + 2 * hidden * size.inner + 3 * keys * hidden)
+    layer += keys * hidden**2
+    macs = size.layers * layer
+    ends = (0, *size.cluster_ends)
+    widths = [hidden // size.division**cluster for cluster in range(len(size.cluster_ends))]
+    for cluster, (width, begin, end) in enumerate(zip(widths, ends, ends[1:], strict=False)):
+        share = math.log((end + 1) / (begin + 1)) / math.log(ends[-1] + 1) if cluster else 1.0
+        narrow = hidden * width if size.division > 1 else 0
+        macs += tokens * (narrow + share * (narrow + width * (end - begin)))
+    return 2.0 * macs
+
+
 def build(preset: str) -> nn.Module:
     """The model with random weights drawn from torch's global generator, in training mode."""
     return TransformerXL(PRESETS[preset]).train()
