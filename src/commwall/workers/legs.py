@@ -3,6 +3,7 @@
 Layer: workers. Reads and writes no file.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,6 +19,12 @@ from commwall.workers.models import FAMILIES
 from commwall.workers.outcomes import Unsupported
 from commwall.workers.values import ramp
 
+_BUFFER_SWITCH = next(
+    name
+    for name in ("forward_sync_buffers", "broadcast_buffers")
+    if name in inspect.signature(DistributedDataParallel).parameters
+)
+"""DDP's argument for copying rank 0's buffers in every step; torch has renamed it."""
 FIRST_STEPS = 3
 """Steps after seeding whose loss and gradients are recorded and compared."""
 _PYTORCH_BUCKET_BYTES = 25 * 2**20
@@ -123,7 +130,7 @@ def distribute(workload: Workload, case: TrainingCase) -> DistributedDataParalle
     return DistributedDataParallel(
         workload.module,
         bucket_cap_mb=None if own else case.bucket_bytes / 2**20,
-        forward_sync_buffers=False,
+        **{_BUFFER_SWITCH: False},
     )
 
 
