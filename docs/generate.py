@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from commwall.records.bundle import BundleList
 from commwall.records.index import Index
 from commwall.records.state import Attempt, State
 from commwall.records.store import Withdrawals
@@ -199,6 +200,7 @@ FILES: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("Attempt", "results/<campaign>/attempts/<suite>.json", Attempt),
     ("State", ".cw/<campaign>/<suite>.state", State),
     ("Withdrawals", "results/<campaign>/withdrawn.json", Withdrawals),
+    ("BundleList", "bundle.json, first in a bundle", BundleList),
     ("Index", "results/<campaign>/index.json", Index),
 )
 

@@ -16,7 +16,7 @@ campaign = None
 confidence = None
 
 # %%
-from commwall.report import figures, narrative
+from commwall.report import figures, narrative, operations
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -28,6 +28,9 @@ narrative.headline(page)
 
 # %%
 narrative.verdicts(page)
+
+# %%
+operations.main_verdicts(page)
 
 # %%
 picture(

@@ -8,8 +8,9 @@ import pytest
 from tests.contracts import source_rules as rules
 from tests.contracts.tree import PACKAGE, gather, gather_text, parsed, part_of, sources
 
-IMPORTERS_BY_NAME = ("main.py", "gpus.py")
-"""cli.main loads one verb, host.gpus loads NVML where it exists."""
+IMPORTERS_BY_NAME = ("main.py", "gpus.py", "launch.py")
+"""cli.main loads one verb, host.gpus loads NVML where it exists, workers.launch the module of the
+request's suite, which `freshness.suite_modules` names."""
 
 
 def test_functions_are_short() -> None:

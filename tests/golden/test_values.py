@@ -57,6 +57,16 @@ def test_what_was_not_measured_is_absent_with_its_reason() -> None:
     assert derived.absent[quantity] == NO_COUNTER
 
 
+def test_images_have_no_tokens() -> None:
+    golden = record(FAST, 1)
+    images = golden.case.model_copy(update={"model": "resnet", "sequence_length": None})
+    derived = derive(golden.model_copy(update={"case": images}))
+    quantity = Quantity("throughput_tokens_per_s")
+    assert quantity not in derived.values
+    assert quantity not in derived.absent
+    assert derived.values[PRIMARY] == pytest.approx(80)
+
+
 def test_overlap_below_zero_is_shown_as_it_is() -> None:
     assert derive(record(SLOW, 5)).values[Quantity("overlap_ratio")] == pytest.approx(-10 / 150)
 

@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
-    """Golden campaign after the verbs tables, render (twice) and site."""
+    """Golden campaign after the verbs tables, render (each page) and site."""
     root = tmp_path_factory.mktemp("checkout")
     layout = write_campaign(root)
     (root / "notebooks").symlink_to(REPOSITORY / "notebooks")
@@ -23,5 +23,6 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
         assert main(["tables", CAMPAIGN]) == 0
         assert main(["render", CAMPAIGN, "summary"]) == 0
         assert main(["render", CAMPAIGN, "throughput"]) == 0
+        assert main(["render", CAMPAIGN, "energy"]) == 0
         assert main(["site", CAMPAIGN]) == 0
         yield layout

@@ -54,7 +54,7 @@ def test_a_notebook_that_hangs_is_ended(layout: Layout) -> None:
     assert not layout.notebooks_dir(CAMPAIGN).exists()
 
 
-@pytest.mark.parametrize("notebook", ["summary", "throughput"])
+@pytest.mark.parametrize("notebook", ["summary", "throughput", "energy"])
 def test_a_campaign_without_records_renders_what_is_missing(tmp_path: Path, notebook: str) -> None:
     layout = write_campaign(tmp_path, lambda record: None)
     (tmp_path / "notebooks").symlink_to(REPOSITORY / "notebooks")

@@ -35,11 +35,15 @@ def parameters_expected(preset: str) -> int:
     return 64 * 64 + 64
 
 
+def forward_flops(preset: str, shape: tuple[int, ...]) -> None:
+    return None
+
+
 def build(preset: str) -> nn.Module:
     return FaultyModel()
 
 
 def batch(
-    preset: str, samples: int, sequence_length: int, generator: torch.Generator
+    preset: str, shape: tuple[int, ...], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
-    return {"values": torch.rand(samples, 64, generator=generator)}
+    return {"values": torch.rand(shape[0], 64, generator=generator)}

@@ -15,6 +15,7 @@ from commwall.measure.configuration import (
     resolved_config,
     resolved_text,
 )
+from commwall.schema.case import TrainingCase
 from commwall.schema.config import CampaignConfig, Config
 from commwall.schema.errors import ConfigError
 
@@ -81,6 +82,14 @@ def test_an_unknown_model_is_told_with_its_key(root: Path) -> None:
     assert "'bert'" in text and "'bertt'" in text
 
 
+def test_a_collective_that_does_not_exist_is_told_with_the_key_of_the_file(root: Path) -> None:
+    edit(root, DEMO, "collective: broadcast", "collective: brodcast")
+    edit(root, DEMO, "buffer_bytes: [262144", "buffer_bytes: [262145")
+    text = refused(root)
+    assert "cases.broadcast.collective: Input should be 'all_reduce'" in text
+    assert "cases.ram-copy.buffer_bytes.0: Input should be a multiple of 4" in text
+
+
 def test_malformed_yaml_is_told_with_its_line(root: Path) -> None:
     edit(root, DEMO, "rounds:\n  training: 5", "rounds: [5")
     assert re.search(rf"{DEMO}, line \d+", refused(root))
@@ -109,6 +118,26 @@ def test_a_preset_and_a_data_set_that_do_not_exist_are_told(root: Path) -> None:
     assert "did you mean 'squad-1.1-train'?" in refused(root)
     edit(root, DEMO, "    dataset: squad-1.1-trian\n", "")
     assert "cases.bert-demo-b4: preset 'demmo' of bert is unknown" in refused(root)
+
+
+@pytest.mark.parametrize(
+    ("change", "dataset", "samples"),
+    [
+        ("model: bert", "squad-1.1-train", 87_599),
+        ("model: transformer_xl", "wikitext-103-train", 103_227_021 // 128),
+        ("model: resnet", "imagenet-1k-train", 1_281_167),
+        ("model: bert\n    dataset: wikitext-103-train", "wikitext-103-train", 103_227_021 // 128),
+    ],
+)
+def test_an_epoch_is_that_of_the_familys_data_set(
+    root: Path, change: str, dataset: str, samples: int
+) -> None:
+    edit(root, DEMO, "model: bert", change)
+    if "resnet" in change:
+        edit(root, DEMO, "sequence_length: 128", "sequence_length: null")
+    case = load(root).campaigns[0].cases["bert-demo-b4"]
+    assert isinstance(case, TrainingCase)
+    assert (case.dataset, case.dataset_samples) == (dataset, samples)
 
 
 def test_an_unknown_campaign_is_told_with_the_nearest(root: Path) -> None:
@@ -156,11 +185,10 @@ def test_overrides_go_above_the_file_and_are_checked_too(root: Path) -> None:
 
 
 def test_auto_is_the_demo_where_there_is_no_gpu_or_no_campaign_for_it(root: Path) -> None:
-    assert auto_name(root, has_gpu=False) == "cpu-demo"
-    assert auto_name(root, has_gpu=True) == "cpu-demo"
-    shutil.copy(root / DEMO, root / "config/campaigns/gpu.yaml")
     assert auto_name(root, has_gpu=True) == "gpu"
     assert auto_name(root, has_gpu=False) == "cpu-demo"
+    (root / "config/campaigns/gpu.yaml").unlink()
+    assert auto_name(root, has_gpu=True) == "cpu-demo"
 
 
 def test_a_job_sees_the_overrides_of_its_workflow_until_the_file_is_edited(root: Path) -> None:

@@ -2,13 +2,13 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from commwall.host.gpus import probe_gpus
 from commwall.host.machine import fingerprint, probe_machine, usable_cpus
 from commwall.schema.record import GpuFacts
+from tests.unit.fake_nvml import fake_nvml, refuse
 
 GPU = GpuFacts(name="H200", uuid_digest="0" * 12, memory_bytes=141 * 10**9, power_limit_w=700.0)
 
@@ -83,37 +83,13 @@ def test_a_driver_without_bindings_is_told_apart_from_no_gpu(
     assert probe_gpus(tree / "elsewhere").reason == "no NVIDIA driver is loaded"
 
 
-class _NvmlError(Exception):
-    pass
-
-
-def _nvml() -> SimpleNamespace:
-    def refuse(handle: object) -> int:
-        raise _NvmlError("Not Supported")
-
-    return SimpleNamespace(
-        NVMLError=_NvmlError,
-        NVML_CLOCK_SM=1,
-        nvmlInit=lambda: None,
-        nvmlShutdown=lambda: None,
-        nvmlSystemGetDriverVersion=lambda: b"580.1",
-        nvmlDeviceGetCount=lambda: 1,
-        nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetName=lambda handle: "H200",
-        nvmlDeviceGetUUID=lambda handle: "GPU-secret",
-        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(total=1000),
-        nvmlDeviceGetEnforcedPowerLimit=lambda handle: 700_000,
-        nvmlDeviceGetMaxClockInfo=lambda handle, kind: 1980,
-        nvmlDeviceGetMaxPcieLinkGeneration=refuse,
-        nvmlDeviceGetMaxPcieLinkWidth=lambda handle: 16,
-    )
-
-
 def test_a_gpu_is_told_in_si_units_and_what_nvml_refuses_is_a_gap(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tree / "proc/driver/nvidia/version", "NVRM version")
-    monkeypatch.setitem(sys.modules, "pynvml", _nvml())
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    nvml = fake_nvml(1, nvmlDeviceGetMaxPcieLinkGeneration=refuse)
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
     probe = probe_gpus(tree)
     assert probe.driver == "580.1"
     assert probe.gpus[0].power_limit_w == pytest.approx(700)

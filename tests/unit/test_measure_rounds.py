@@ -25,6 +25,7 @@ from commwall.records.layout import Layout
 from commwall.records.state import Attempt, read_attempt, read_state
 from commwall.records.store import model_text, read_record, write_atomically, write_if_different
 from commwall.records.todo import Due
+from commwall.schema.case import MemoryCase
 from commwall.schema.errors import PlanError
 from commwall.schema.plan import Plan
 from commwall.schema.record import GpuFacts
@@ -130,6 +131,18 @@ def test_a_record_holds_what_is_needed_to_judge_it(tmp_path: Path) -> None:
     assert measured or any(gap.what == "energy_j" for gap in record.gaps)
     text = record.model_dump_json()
     assert str(tmp_path) not in text and os.uname().nodename not in text
+
+
+def test_energy_is_asked_of_training_alone(tmp_path: Path) -> None:
+    asked = planned("ok-1")
+    case = MemoryCase(operation="copy", buffer_bytes=(4096,))
+    changes = {"suite": "memory", "cases": {"ok-1": case}}
+    suite = asked.suites[0].model_copy(update=changes)
+    order = checkout(tmp_path, asked.model_copy(update={"suites": (suite,)}))
+    assert measure_suite(replace(order, suite="memory")).measured == 2
+    record = read_record(Layout(tmp_path).record_path("demo", "fast", "memory", "ok-1", 1))
+    assert record.case == case
+    assert "energy_j" not in {gap.what for gap in record.gaps} | {s.metric for s in record.series}
 
 
 def test_one_missing_record_is_measured_again_on_all_platforms(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_second_start_writes_only_the_time_of_unfinished_work(root: Path) -> N
     assert prepare(root) == first
     after = times(root)
     assert {name for name in after if after[name] != before.get(name)} == {
-        f".cw/{first.mine[0].id}/training.state"
+        f".cw/{first.mine[0].id}/{suite}.state" for suite in first.mine[0].suites
     }
 
 

@@ -56,6 +56,16 @@ def test_more_rounds_leave_the_first_ones_as_they_were() -> None:
     assert visiting_orders(PLATFORMS, 9, 8, "training") != many
 
 
+def test_operations_state_their_sizes_and_time(campaign: Campaign) -> None:
+    plan = build_plan(campaign, MACHINE, "words")
+    text = plan_text(plan)
+    assert "case all-gather: all_gather of float32, 11 sizes up to 4.00 MiB, 0.100 s each" in text
+    assert "case ram-triad: triad, buffers of 256 KiB, 64.0 MiB, 0.150 s each" in text
+    (case, *_) = plan.suite("collectives").cases.values()
+    one, two = (expected_launch_s([case] * number) for number in (1, 2))
+    assert two - one == pytest.approx(11 * 2 * 0.1)  # sizes, windows and as long besides
+
+
 def test_expected_time_grows_with_windows_rounds_and_platforms(campaign: Campaign) -> None:
     suite = build_plan(campaign, MACHINE, "words").suite("training")
     one_launch_s = expected_launch_s(list(suite.cases.values()))

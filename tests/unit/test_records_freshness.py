@@ -96,5 +96,5 @@ def test_unacknowledged_code_is_its_own_protocol(
 
 
 def test_an_unknown_entry_is_refused(package: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="commwall.workers.memory"):
-        freshness.code_digest("commwall.workers.memory")
+    with pytest.raises(FileNotFoundError, match="commwall.workers.money"):
+        freshness.code_digest("commwall.workers.money")

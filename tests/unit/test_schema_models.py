@@ -28,11 +28,21 @@ def changed_case(**changes: Any) -> TrainingCase:
         ({"batch_per_gpu": 0}, "greater than 0"),
         ({"precision": "float64"}, "float32"),
         ({"colour": "red"}, "Extra inputs"),
+        ({"sequence_length": None}, "sequence_length is missing; bert takes sequences"),
+        ({"model": "resnet"}, "sequence_length must be left out; resnet takes images"),
+        ({"model": "swin", "preset": "50"}, "preset '50' of swin is unknown; known: tiny, demo"),
     ],
 )
 def test_a_case_that_cannot_be_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         changed_case(**changes)
+
+
+def test_a_batch_has_the_shape_of_its_samples() -> None:
+    images = changed_case(model="resnet", sequence_length=None)
+    assert images.batch_shape == (4,)
+    assert samples.CASE.batch_shape == (4, 64)
+    assert (images.sample_text, samples.CASE.sample_text) == ("image", "sequence of 64 tokens")
 
 
 def test_a_case_has_all_legs_unless_told() -> None:
@@ -142,6 +152,6 @@ def test_canonical_text_is_one_text() -> None:
         canonical_json(float("nan"))
 
 
-def test_a_slow_warm_up_alone_excludes_nothing() -> None:
+def test_a_slow_warm_up_or_doubtful_energy_excludes_nothing() -> None:
     names = set(Mark.model_fields["name"].annotation.__args__)
-    assert names - EXCLUDING_MARKS == {"warmup_not_settled"}
+    assert names - EXCLUDING_MARKS == {"warmup_not_settled", "energy_doubtful"}

@@ -62,6 +62,11 @@ def test_a_repeated_key_is_named() -> None:
         parse_yaml("rounds: 1\nrounds: 2\n", "x.yaml")
 
 
+def test_a_mapping_may_take_over_keys_and_override_them() -> None:
+    text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n"
+    assert parse_yaml(text, "x.yaml")["b"] == {"x": 1, "y": 3}
+
+
 def test_yaml_makes_no_objects() -> None:
     with pytest.raises(ConfigError):
         parse_yaml("a: !!python/object/apply:os.getcwd []\n", "x.yaml")
@@ -122,7 +127,8 @@ def test_a_campaign_file_is_understood() -> None:
         ("comparisons: []", "comparisons: [{a: fast, b: slow}]", "'slow' is no platform"),
         ("world_size: 2", "world_size: 2\n    cases: [big]", "'big'"),
         ("{training: 2}", "{}", "rounds of suite 'training' are not given"),
-        ("latency_s: 0", "latency: 0", "did you mean 'latency_s'?"),
+        ("latency_s: 0", "latency: 0", "treatment.latency: unknown key; did you mean"),
+        ("preset: demo, ", "", "cases.small.preset: Field required"),
         ("model: bert", "model: brt", "cases.small.model"),
         ("  fast:", "  Fast/../x:", "platforms"),
         ("1.0e+9", "0", "bandwidth_bytes_per_s"),

@@ -6,12 +6,15 @@ from commwall.schema import units
 from commwall.schema.metrics import METRICS
 
 SUFFIXES = {
+    "_samples_per_wh": "sample/Wh",
+    "_w": "W",
     "_bytes_per_s": "byte/s",
     "_samples_per_s": "sample/s",
     "_tokens_per_s": "token/s",
     "_samples_per_j": "sample/J",
     "_bytes": "byte",
     "_time_s": "s",
+    "latency_s": "s",
     "_j": "J",
 }
 

@@ -16,7 +16,14 @@ ALL = [campaign.id for campaign in SITUATION.campaigns]
 OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
-NOTEBOOKS = ["summary", "throughput"]
+NOTEBOOKS = {
+    "summary": None,
+    "throughput": "training",
+    "memory": "memory",
+    "collectives": "collectives",
+    "energy": "training",
+}
+"""Notebook -> the suite that a campaign must have for it; None for any."""
 CONFIDENCE = SITUATION.config.confidence
 
 
@@ -51,7 +58,7 @@ def looked_at(wildcards) -> list[str]:
 
 def tables_of(c: str) -> list[str]:
     """Tidy tables of a campaign."""
-    names = ("measurements", "rounds", "ratios")
+    names = ("measurements", "rounds", "sizes", "ratios")
     return [
         f"results/{c}/tables/{name}.{kind}"
         for name in names
@@ -61,9 +68,12 @@ def tables_of(c: str) -> list[str]:
 
 def pages_of(campaigns: list[str]) -> list[str]:
     """Pages of campaigns."""
-    return expand(
-        "results/{c}/notebooks/{notebook}.html", c=campaigns, notebook=NOTEBOOKS
-    )
+    return [
+        f"results/{c}/notebooks/{notebook}.html"
+        for c in campaigns
+        for notebook, suite in NOTEBOOKS.items()
+        if suite is None or suite in SUITES[c]
+    ]
 
 
 def all_cores(wildcards) -> int:

@@ -4,15 +4,22 @@ Layer: analysis. Reads no file. A value that cannot be had is absent with its re
 negative exposed communication stays negative.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
 from commwall.analysis.names import Quantity
-from commwall.schema.case import Leg
+from commwall.analysis.points import point_values
+from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.collective import bus_bandwidth
+from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
 from commwall.schema.result import Series
 
+NO_PEAKS = GpuFactsFile({})
+MFU = Quantity("mfu")
+SECONDS_PER_HOUR = 3600
 StepTimes = Mapping[Leg, float]
 """Leg -> step time of the round [s]: the median over steps of the slowest rank's time."""
 
@@ -39,8 +46,15 @@ class Formula:
     """Further measured metrics it needs."""
 
 
-def derive(record: Record) -> Derived:
-    """Every quantity of a record, or the reason why it is absent."""
+def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
+    """Every quantity of a record, or the reason why it is absent.
+
+    Args:
+        record: one cell of a campaign.
+        peaks: of the GPUs that are known.
+    """
+    if not isinstance(record.case, TrainingCase):
+        return Derived(*point_values(record))
     values: dict[Quantity, float] = {}
     absent: dict[Quantity, str] = {}
     steps: dict[Leg, float] = {}
@@ -53,11 +67,39 @@ def derive(record: Record) -> Derived:
     values |= {Quantity("step_time_s", leg): value for leg, value in steps.items()}
     for formula in FORMULAS:
         quantity, reason = Quantity(formula.metric_id), _why_absent(record, formula, steps)
+        if not quantity.concerns(record.case):
+            continue
         if reason:
             absent[quantity] = reason
         else:
             values[quantity] = formula.compute(record, steps)
+    found = mfu(record, steps, peaks)
+    if isinstance(found, str):
+        absent[MFU] = found
+    else:
+        values[MFU] = found
     return Derived(values, absent)
+
+
+def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
+    """Model FLOPs utilisation of leg `full` [1], or why it is not known.
+
+    Source: Chowdhery et al., PaLM, arXiv:2204.02311, appendix B.
+    """
+    runtime = record.software.runtime
+    if record.platform.device == "cpu":
+        return "the peak of a CPU is not on file"
+    if _case(record).precision != "bfloat16":
+        return "the peaks on file are those of bfloat16"
+    if runtime is None or runtime.step_flops is None:
+        return "the record does not state the FLOPs of a step"
+    names = dict.fromkeys(runtime.device_names)
+    known = [peaks.of(name) for name in names]
+    if len(known) != 1 or known[0] is None:
+        return f"the peak of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
+    if "full" not in steps:
+        return "needs leg full, which has no step times here"
+    return runtime.step_flops / (steps["full"] * known[0].bfloat16_dense_flops.value)
 
 
 def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
@@ -68,20 +110,13 @@ def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
 
 def throughput(record: Record, step_time_s: float) -> float:
     """Samples per second of all ranks [sample/s]."""
-    return record.case.batch_per_gpu * record.platform.world_size / step_time_s
+    return _case(record).batch_per_gpu * record.platform.world_size / step_time_s
 
 
-def bus_bandwidth(*, buffer_bytes: float, time_s: float, ranks: int) -> float:
-    """Bus bandwidth of an all-reduce [byte/s]: 2(n-1)/n x buffer / time.
-
-    Args:
-        buffer_bytes: bytes reduced on each rank [byte].
-        time_s: time of the operation [s].
-        ranks: number of processes n.
-
-    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, section "AllReduce".
-    """
-    return 2 * (ranks - 1) / ranks * buffer_bytes / time_s
+def _case(record: Record) -> TrainingCase:
+    """The record's case; formulas are asked of training records only."""
+    assert isinstance(record.case, TrainingCase)
+    return record.case
 
 
 def _series(record: Record, metric_id: str, leg: Leg | None = None) -> list[Series]:
@@ -135,13 +170,20 @@ def _exchange_busbw(record: Record, steps: StepTimes) -> float:
     runtime = record.software.runtime
     gradient_bytes = sum(runtime.bucket_bytes) if runtime else 0
     return bus_bandwidth(
-        buffer_bytes=gradient_bytes, time_s=steps["comm"], ranks=record.platform.world_size
+        message_bytes=gradient_bytes,
+        time_s=steps["comm"],
+        ranks=record.platform.world_size,
+        collective="all_reduce",
     )
+
+
+def _mean_power(record: Record, steps: StepTimes) -> float:
+    return sum(_all_values(record, "energy_j")) / sum(slowest_rank(record, "full"))
 
 
 def _energy_efficiency(record: Record, steps: StepTimes) -> float:
     step_count = len(slowest_rank(record, "full"))
-    samples = record.case.batch_per_gpu * record.platform.world_size * step_count
+    samples = _case(record).batch_per_gpu * record.platform.world_size * step_count
     return samples / sum(_all_values(record, "energy_j"))
 
 
@@ -150,10 +192,10 @@ FORMULAS: tuple[Formula, ...] = (
     Formula(
         "throughput_tokens_per_s",
         ("full",),
-        lambda r, s: throughput(r, s["full"]) * r.case.sequence_length,
+        lambda r, s: math.prod(_case(r).batch_shape) * r.platform.world_size / s["full"],
     ),
     Formula(
-        "epoch_time_s", ("full",), lambda r, s: r.case.dataset_samples / throughput(r, s["full"])
+        "epoch_time_s", ("full",), lambda r, s: _case(r).dataset_samples / throughput(r, s["full"])
     ),
     Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
     Formula(
@@ -164,6 +206,13 @@ FORMULAS: tuple[Formula, ...] = (
     Formula("scaling_efficiency", ("full", "single"), lambda r, s: s["single"] / s["full"]),
     Formula("exchange_busbw_bytes_per_s", ("comm",), _exchange_busbw),
     Formula("energy_efficiency_samples_per_j", ("full",), _energy_efficiency, ("energy_j",)),
+    Formula(
+        "energy_efficiency_samples_per_wh",
+        ("full",),
+        lambda r, s: SECONDS_PER_HOUR * _energy_efficiency(r, s),
+        ("energy_j",),
+    ),
+    Formula("mean_power_w", ("full",), _mean_power, ("energy_j",)),
     Formula(
         "peak_memory_bytes",
         (),

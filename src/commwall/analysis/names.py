@@ -5,7 +5,7 @@ Layer: analysis. Reads and writes no file.
 
 from dataclasses import dataclass
 
-from commwall.schema.case import LEGS, Leg
+from commwall.schema.case import LEGS, Case, Leg, SuiteName, TrainingCase
 from commwall.schema.metrics import METRICS, Metric
 from commwall.schema.plan import Plan, PlannedPlatform
 
@@ -29,11 +29,24 @@ class Quantity:
         """Words for readers, without unit."""
         return self.metric.label + (f" ({self.leg})" if self.leg else "")
 
+    def concerns(self, case: Case) -> bool:
+        """Whether a case of its suite has it: its leg is asked for, its samples are tokens."""
+        if not isinstance(case, TrainingCase):
+            return True
+        if self.metric_id == "throughput_tokens_per_s":
+            return case.sequence_length is not None
+        return self.leg is None or self.leg in case.legs
+
 
 PRIMARY = Quantity("throughput_samples_per_s")
-"""The quantity a verdict is about; all others explain it."""
+"""The quantity a verdict on training is about; all others explain it."""
+OPERATION_TIME = Quantity("operation_time_s")
+BUSBW = Quantity("busbw_bytes_per_s")
+ALGBW = Quantity("algbw_bytes_per_s")
+LATENCY = Quantity("latency_s")
+MEMORY_BANDWIDTH = Quantity("memory_bandwidth_bytes_per_s")
 
-QUANTITIES: tuple[Quantity, ...] = (
+_TRAINING: tuple[Quantity, ...] = (
     PRIMARY,
     Quantity("throughput_tokens_per_s"),
     Quantity("epoch_time_s"),
@@ -41,11 +54,24 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity("overlap_ratio"),
     Quantity("scaling_efficiency"),
     Quantity("exchange_busbw_bytes_per_s"),
+    Quantity("mfu"),
     Quantity("energy_efficiency_samples_per_j"),
+    Quantity("energy_efficiency_samples_per_wh"),
+    Quantity("mean_power_w"),
     *(Quantity("step_time_s", leg) for leg in LEGS),
     Quantity("peak_memory_bytes"),
 )
-"""Everything that has one value per round, in the order readers see it."""
+QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {
+    "training": _TRAINING,
+    "memory": (MEMORY_BANDWIDTH,),
+    "collectives": (BUSBW, ALGBW, LATENCY),
+}
+"""Everything of a suite that has one value per round, the quantity its verdicts are about first,
+then in the order readers see it."""
+
+QUANTITIES = tuple(quantity for own in QUANTITIES_OF.values() for quantity in own)
+PRIMARIES = frozenset(own[0] for own in QUANTITIES_OF.values())
+"""The quantity of each suite that its verdicts are about."""
 
 
 def is_emulated(platform: PlannedPlatform) -> bool:

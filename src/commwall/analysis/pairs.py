@@ -12,7 +12,9 @@ from commwall.analysis.derive import Derived, derive
 from commwall.records.admit import refusals
 from commwall.records.comparable import check_round, differences
 from commwall.records.evidence import Evidence
+from commwall.schema.case import SuiteName
 from commwall.schema.errors import IncomparableRecords
+from commwall.schema.facts import GpuFactsFile
 from commwall.schema.plan import Comparison, Plan
 from commwall.schema.record import Record
 
@@ -48,16 +50,18 @@ class Pairing:
     """All rounds of one comparison for one case."""
 
     comparison: Comparison
-    suite: str
+    suite: SuiteName
     case: str
     pairs: tuple[tuple[Cell, Cell], ...]
     """Records of `a` and `b`, one pair a round, in round order."""
     refusals: tuple[Refusal, ...]
 
 
-def read_cells(evidence: Evidence) -> tuple[Cell, ...]:
+def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:
     """One cell for every readable record."""
-    return tuple(Cell(record, derive(record), refusals(record)) for record in evidence.records)
+    return tuple(
+        Cell(record, derive(record, peaks), refusals(record)) for record in evidence.records
+    )
 
 
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:
@@ -73,7 +77,7 @@ def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[P
 
 def _pairing(
     comparison: Comparison,
-    suite: str,
+    suite: SuiteName,
     case: str,
     rounds: int,
     evidence: Evidence,

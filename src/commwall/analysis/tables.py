@@ -17,6 +17,7 @@ import pandas as pd
 from commwall.analysis.decompose import Decomposition
 from commwall.analysis.names import QUANTITIES, Quantity, is_emulated
 from commwall.analysis.pairs import Cell
+from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
@@ -67,6 +68,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         **_ROUND,
         **_QUANTITY,
         "rank": _COUNT,
+        "message_bytes": _COUNT,
+        "peer": _COUNT,
         "phase": _TEXT,
         "step": _COUNT,
         "value": _NUMBER,
@@ -78,6 +81,17 @@ COLUMNS: dict[str, dict[str, str]] = {
         "value": _NUMBER,
         "admitted": _TRUTH,
         "reason": _TEXT,
+    },
+    "sizes": {
+        **_PLATFORM,
+        **_ROUND,
+        **_QUANTITY,
+        "rank": _COUNT,
+        "message_bytes": _COUNT,
+        "peer": _COUNT,
+        "value": _NUMBER,
+        "bound": _TRUTH,
+        "admitted": _TRUTH,
     },
     "platforms": {
         **_PLATFORM,
@@ -121,8 +135,8 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 """Columns of each table with their types. In `pairs` and `ratios`, `unit` is that of the values;
 ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
-relative to the other side, negative where the interval reaches beyond 1."""
-
+relative to the other side, negative where the interval reaches beyond 1. `bound` is false where
+gloo under the emulated link set the time."""
 
 DESCRIPTIONS = {
     "ratios": "one verdict per comparison, case and quantity",
@@ -130,6 +144,7 @@ DESCRIPTIONS = {
     "factors": "the throughput gap of each comparison and its factors",
     "platforms": "each platform over its admitted rounds: mean with interval, extremes, spread",
     "rounds": "one value per platform, case, round and quantity",
+    "sizes": "time and bandwidth per platform, case, round and size of message or buffer",
     "measurements": "every raw value of every readable record, warm-up included",
 }
 """What each table holds, in the order a reader wants them."""
@@ -141,6 +156,7 @@ class Tables:
 
     measurements: pd.DataFrame
     rounds: pd.DataFrame
+    sizes: pd.DataFrame
     platforms: pd.DataFrame
     pairs: pd.DataFrame
     ratios: pd.DataFrame
@@ -152,6 +168,7 @@ def tidy_tables(analysis: Analysis) -> Tables:
     makers = {
         "measurements": _measurement_rows,
         "rounds": _round_rows,
+        "sizes": _size_rows,
         "platforms": _platform_rows,
         "pairs": _pair_rows,
         "ratios": _ratio_rows,
@@ -199,6 +216,8 @@ def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
                 "leg": series.leg,
                 "unit": series.unit,
                 "rank": series.rank,
+                "message_bytes": series.message_bytes,
+                "peer": series.peer,
                 "phase": series.phase,
             }
             for step, value in enumerate(series.values, start=1):
@@ -213,6 +232,22 @@ def _round_rows(analysis: Analysis) -> Iterator[Row]:
             if quantity in cell.derived.values:
                 value = cell.derived.values[quantity]
                 yield {**place, **_quantity_columns(quantity), "value": value, **admitted}
+
+
+def _size_rows(analysis: Analysis) -> Iterator[Row]:
+    for cell in analysis.cells:
+        place = {**_platform_columns(cell.record, analysis), **_round_columns(cell.record)}
+        for point in points(cell.record):
+            where = {
+                **place,
+                "rank": point.rank,
+                "message_bytes": point.message_bytes,
+                "peer": point.peer,
+                "bound": point.bound,
+                "admitted": not cell.refusals,
+            }
+            for quantity, value in point.values.items():
+                yield {**where, **_quantity_columns(quantity), "value": value}
 
 
 def _platform_rows(analysis: Analysis) -> Iterator[Row]:

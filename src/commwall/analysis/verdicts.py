@@ -7,8 +7,9 @@ import math
 from dataclasses import dataclass, replace
 from statistics import median
 
-from commwall.analysis.names import PRIMARY, QUANTITIES, Quantity
+from commwall.analysis.names import PRIMARIES, QUANTITIES_OF, Quantity
 from commwall.analysis.pairs import Cell, Pairing
+from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
 from commwall.stats.paired import PairedRatio, paired_ratio, relative_spread
 
@@ -18,7 +19,7 @@ class Verdict:
     """What the rounds say of one quantity of `a` against `b`."""
 
     comparison: Comparison
-    suite: str
+    suite: SuiteName
     case: str
     quantity: Quantity
     rounds: tuple[int, ...]
@@ -101,7 +102,7 @@ def judge(
     raw = [
         _verdict(pairing, quantity, confidence, seed)
         for pairing in all_pairings
-        for quantity in QUANTITIES
+        for quantity in QUANTITIES_OF[pairing.suite]
         if _applies(pairing, quantity)
     ]
     controls = [verdict for verdict in raw if verdict.comparison.control]
@@ -109,16 +110,17 @@ def judge(
 
 
 def primary(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
-    """The verdicts a reader came for: throughput, real comparisons before controls."""
-    own = [verdict for verdict in verdicts if verdict.quantity == PRIMARY]
-    return tuple(sorted(own, key=lambda verdict: verdict.comparison.control))
+    """The verdicts a reader came for: throughput or bandwidth, comparisons before controls."""
+    own = [verdict for verdict in verdicts if verdict.quantity in PRIMARIES]
+    suites = list(QUANTITIES_OF)
+    return tuple(sorted(own, key=lambda v: (suites.index(v.suite), v.comparison.control)))
 
 
 def _applies(pairing: Pairing, quantity: Quantity) -> bool:
-    """Leave out only the step time of a leg that the case does not ask for."""
-    if quantity.leg is None or not pairing.pairs:
+    """Leave out what the case does not have; without a record nobody knows its legs."""
+    if not pairing.pairs:
         return quantity.leg is None
-    return quantity.leg in pairing.pairs[0][0].record.case.legs
+    return quantity.concerns(pairing.pairs[0][0].record.case)
 
 
 def _verdict(pairing: Pairing, quantity: Quantity, confidence: float, seed: int) -> Verdict:

@@ -98,6 +98,17 @@ def noise_text(verdict: Verdict) -> str:
     return seen
 
 
+def noise_short_text(verdict: Verdict) -> str:
+    """The noise floor for a table cell, with a word where the effect does not stand above it."""
+    if verdict.comparison.control:
+        return "this is the A/A control"
+    if verdict.noise_floor is None:
+        return "not measured"
+    decided = verdict.ratio is not None and verdict.ratio.excludes_one
+    doubt = "; the effect is not above it" if decided and not verdict.above_noise else ""
+    return f"{_percent(verdict.noise_floor, 1)} %{doubt}"
+
+
 def spread_text(verdict: Verdict, names: Names) -> str:
     """Between-round spread of each treatment."""
     sides = zip((verdict.comparison.a, verdict.comparison.b), verdict.spreads, strict=True)

@@ -5,6 +5,7 @@ Layer: cli, the top. Only this layer prints.
 
 import argparse
 import importlib
+import keyword
 import sys
 
 from commwall.schema.errors import CommwallError
@@ -19,6 +20,8 @@ VERBS: dict[str, str] = {
     "tables": "write the tidy tables of a campaign",
     "render": "execute a notebook on a campaign and write its page",
     "site": "write the landing page",
+    "bundle": "write a campaign into one file, to be rendered elsewhere",
+    "import": "take in a campaign that was measured elsewhere",
     "provision": "make an environment from its lock, or adopt one",
 }
 
@@ -39,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     for name, summary in VERBS.items():
         command = commands.add_parser(name, help=summary, description=summary)
         if name == verb:
-            module = importlib.import_module(f"commwall.cli.{name}")
+            module = importlib.import_module(f"commwall.cli.{name}{'_' * keyword.iskeyword(name)}")
             module.configure(command)
             command.set_defaults(run=module.run)
     arguments = parser.parse_args(words)

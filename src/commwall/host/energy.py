@@ -10,14 +10,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Protocol, Self
 
-from commwall.schema.result import Gap
+from commwall.schema.result import Gap, Mark, Series
 
 POWERCAP = Path("/sys/class/powercap")
 SAMPLE_PERIOD_S = 0.1
 MICROJOULE = 1e-6
 METRIC = "energy_j"
+
+
+class EnergyFound(NamedTuple):
+    """What a meter says of a window of leg `full`."""
+
+    series: tuple[Series, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+class Meter(Protocol):
+    """Something that was read while a launch ran."""
+
+    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+        """Energy over a window, its ends on CLOCK_MONOTONIC [ns]."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,13 @@ class EnergySampler:
         if self.gap:
             return self.gap
         return integrate(self.domains, self._samples, start_ns, end_ns)
+
+    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+        """Energy of a window of leg `full` as a series, or the gap."""
+        energy = self.energy(start_ns, end_ns)
+        if isinstance(energy, Gap):
+            return EnergyFound(gaps=(energy,))
+        return EnergyFound((Series(metric=METRIC, unit="J", leg="full", values=(energy,)),))
 
     def _run(self) -> None:
         while not self._stop.wait(self._period_s):

@@ -54,6 +54,8 @@ def probe_machine(root: Path = Path("/")) -> Machine:
         boot_digest=boot_digest,
         gpus=probe.gpus,
         driver=probe.driver,
+        link_matrix=probe.link_matrix,
+        peer_access=probe.peer_access,
     )
     found = (cpu_gap, memory_gap, boot_gap, numa_gap, *_gpu_gaps(probe))
     return Machine(facts, tuple(gap for gap in found if gap))

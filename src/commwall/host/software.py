@@ -30,13 +30,16 @@ ALLOWED_VARIABLES = (
     "KMP_AFFINITY",
     "MALLOC_CONF",
     "MKL_NUM_THREADS",
+    "NCCL_NVLS_ENABLE",
     "NVIDIA_TF32_OVERRIDE",
+    "NVSHMEM_DISABLE_NVLS",
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
     "OPENBLAS_CORETYPE",
     "OPENBLAS_NUM_THREADS",
     "PYTORCH_CUDA_ALLOC_CONF",
     "TORCH_NUM_THREADS",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST",
 )
 """Variables that change speed and cannot hold a name of a host, a user or a path."""
 

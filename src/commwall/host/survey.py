@@ -9,7 +9,8 @@ from pathlib import Path
 
 from commwall.host.energy import POWERCAP, Domain, find_domains
 from commwall.host.environments import ENVIRONMENTS, read_manifest
-from commwall.host.gpus import probe_gpus
+from commwall.host.gpu_power import why_no_counter
+from commwall.host.gpus import GpuProbe, probe_gpus
 from commwall.host.locks import lock_folder
 from commwall.host.machine import gpu_words, usable_cpus
 from commwall.schema.base import Model
@@ -39,7 +40,8 @@ def survey(root: Path) -> tuple[Ability, ...]:
         root: the checkout.
     """
     environments = tuple(_environment(root, name) for name in ENVIRONMENTS)
-    return (_cpus(), _gpus(), _energy(), _disk(root), _shared_memory(), _locks(), *environments)
+    energy = (_energy(), _gpu_energy())
+    return (_cpus(), _gpus(), *energy, _disk(root), shared_memory(), _locks(), *environments)
 
 
 def _cpus() -> Ability:
@@ -61,8 +63,24 @@ def _gpus() -> Ability:
     return Ability(
         name="GPU",
         available=bool(probe.gpus),
-        found=probe.reason or gpu_words(probe.gpus),
+        found=probe.reason or "; links ".join(_gpu_texts(probe)),
         next_step=probe.next_step and f"to measure GPUs: {probe.next_step}",
+    )
+
+
+def _gpu_texts(probe: GpuProbe) -> list[str]:
+    """The GPUs, and how they are linked where there are several."""
+    rows = [", ".join(row) for row in probe.link_matrix or ()]
+    return [gpu_words(probe.gpus), *([" / ".join(rows)] if rows else [])]
+
+
+def _gpu_energy() -> Ability:
+    reason = why_no_counter()
+    return Ability(
+        name="GPU energy counters",
+        available=reason is None,
+        found=reason or "NVML's total-energy counter",
+        next_step="without it the energy of GPUs is left out, with this reason" if reason else None,
     )
 
 
@@ -98,8 +116,8 @@ def _disk(root: Path) -> Ability:
     )
 
 
-def _shared_memory() -> Ability:
-    folder = Path("/dev/shm")
+def shared_memory(folder: Path = Path("/dev/shm")) -> Ability:
+    """Whether NCCL has room to stage data between processes."""
     if not folder.is_dir():
         return Ability(
             name="shared memory",

@@ -3,13 +3,18 @@
 Layer: measure. Reads `envs/bench.lock`; writes nothing.
 """
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from commwall.host.environments import Manifest
 from commwall.host.lockfiles import lock_digest, lock_path, read_lock
 from commwall.host.machine import Machine
 from commwall.host.software import packages_digest, this_interpreter
-from commwall.schema.plan import Plan
+from commwall.host.survey import shared_memory
+from commwall.measure.supervisor import KEPT_VARIABLES
+from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.treatment import NcclVariables
 
 REMAKE = "make it anew with: commwall provision bench"
 
@@ -38,6 +43,47 @@ def refusal(root: Path, plan: Plan, machine: Machine, manifest: Manifest | None)
     locked = lock_digest(read_lock(lock_path(root, "bench")))
     if manifest.mode == "installed" and manifest.lock_digest != locked:
         return f"envs/bench.lock has changed since the environment bench was made; {REMAKE}"
+    on_gpus = tuple(platform for platform in plan.platforms if platform.device == "cuda")
+    return gpu_refusal(on_gpus, machine, os.environ) if on_gpus else None
+
+
+def gpu_refusal(
+    platforms: tuple[PlannedPlatform, ...],
+    machine: Machine,
+    environment: Mapping[str, str],
+    memory: Path = Path("/dev/shm"),
+) -> str | None:
+    """Why these platforms cannot be measured on the GPUs as they are; None if they can.
+
+    Args:
+        platforms: those on GPUs.
+        machine: this machine.
+        environment: variables of this process.
+        memory: where processes share memory.
+    """
+    most = max(platform.world_size for platform in platforms)
+    for index, gpu in enumerate(machine.facts.gpus[:most]):
+        if gpu.partitioned:
+            return (
+                f"GPU {index} is divided into instances (MIG): NCCL cannot use its links, and a "
+                f"part is not the GPU of the plan; as root: nvidia-smi -i {index} -mig 0"
+            )
+    room = shared_memory(memory)
+    if most > 1 and not room.available:
+        return f"/dev/shm is too small, {room.found}; {room.next_step}"
+    return next((told for p in platforms if (told := _overruled(p, environment))), None)
+
+
+def _overruled(platform: PlannedPlatform, environment: Mapping[str, str]) -> str | None:
+    """A treatment against a setting by which the host protects itself."""
+    treatment = platform.treatment
+    chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
+    for name in KEPT_VARIABLES:
+        if name in chosen and environment.get(name, chosen[name]) != chosen[name]:
+            return (
+                f"platform {platform.name} asks for {name}={chosen[name]}, but the host sets "
+                f"{name}={environment[name]}, which no treatment overrules"
+            )
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from commwall.host.energy import METRIC, EnergySampler
+from commwall.host.energy import METRIC, EnergyFound, Meter
 from commwall.host.environments import Manifest
 from commwall.host.machine import Machine
 from commwall.host.secrecy import without_places
@@ -17,7 +17,8 @@ from commwall.records.freshness import code_digest, freshness_key, protocol, sui
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Plan
 from commwall.schema.record import Protocol, Record, RecordId, SoftwareFacts, Status
-from commwall.schema.result import CaseResult, Gap, LaunchRequest, Series
+from commwall.schema.result import CaseResult, Gap, LaunchRequest, Mark
+from commwall.schema.treatment import NcclVariables
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,11 @@ class Circumstances:
 
     request: LaunchRequest
     ended_at: datetime
-    energy: EnergySampler
+    energy: Meter
     variables: Mapping[str, str]
     """Environment of the workers."""
+    disturbance: str | None = None
+    """What disturbed the whole launch, seen after it: strangers on its GPUs."""
 
 
 def take_setting(
@@ -82,13 +85,14 @@ def take_setting(
 def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult) -> Record:
     """The record of one case, not yet sealed."""
     request = circumstances.request
-    energy = _energy(circumstances.energy, result) if result.status == "ok" else None
-    measured = (energy,) if isinstance(energy, Series) else ()
-    missing = (energy,) if isinstance(energy, Gap) else ()
+    timed = setting.suite == "training" and result.status == "ok"
+    energy = _energy(circumstances.energy, result) if timed else EnergyFound()
+    disturbed = circumstances.disturbance
+    contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
     detail = without_places(result.detail, Path()) if result.detail else None
     software = setting.software.model_copy(
         update={
-            "variables": allowed_variables(circumstances.variables),
+            "variables": _variables(circumstances),
             "runtime": result.runtime,
         }
     )
@@ -109,19 +113,25 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         platform=request.platform,
         machine=setting.machine.facts,
         software=software,
-        series=(*result.series, *measured),
+        series=(*result.series, *energy.series),
         checks=result.checks,
-        marks=result.marks,
-        gaps=(*setting.gaps, *result.gaps, *missing),
+        marks=(*result.marks, *energy.marks, *contended),
+        gaps=(*setting.gaps, *result.gaps, *energy.gaps),
     )
 
 
-def _energy(sampler: EnergySampler, result: CaseResult) -> Series | Gap:
-    """Energy over the timed window of leg `full`."""
+def _energy(meter: Meter, result: CaseResult) -> EnergyFound:
+    """What the meter says of the timed window of leg `full`."""
     window = next((window for window in result.windows if window.leg == "full"), None)
     if window is None:
-        return Gap(what=METRIC, reason="the workers did not say when leg full was timed")
-    found = sampler.energy(window.start_ns, window.end_ns)
-    if isinstance(found, Gap):
-        return found
-    return Series(metric=METRIC, unit="J", leg="full", values=(found,))
+        reason = "the workers did not say when leg full was timed"
+        return EnergyFound(gaps=(Gap(what=METRIC, reason=reason),))
+    return meter.found(window.start_ns, window.end_ns)
+
+
+def _variables(circumstances: Circumstances) -> dict[str, str]:
+    """Allow-listed variables but the treatment's own, which stand there: the rest must agree."""
+    treatment = circumstances.request.platform.treatment
+    chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
+    allowed = allowed_variables(circumstances.variables)
+    return {name: value for name, value in allowed.items() if name not in chosen}

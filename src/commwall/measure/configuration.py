@@ -12,8 +12,14 @@ from typing import Any, TypeVar
 
 from commwall.measure.facts import Dataset, read_datasets, read_nccl_names, read_text
 from commwall.schema.base import canonical_json, digest
-from commwall.schema.case import Case, TrainingCase
-from commwall.schema.config import CampaignConfig, CaseConfig, Config, PlatformConfig
+from commwall.schema.case import MODELS, Case, TrainingCase
+from commwall.schema.config import (
+    CampaignConfig,
+    CaseConfig,
+    Config,
+    PlatformConfig,
+    TrainingCaseConfig,
+)
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
@@ -289,16 +295,20 @@ def _resolver(
     """A function that resolves a case, raising ConfigError with the case's key."""
 
     def resolve() -> Case | None:
+        if not isinstance(asked, TrainingCaseConfig):
+            return asked
         if datasets is None:
             return None
-        if asked.dataset not in datasets:
-            near = nearest(asked.dataset, datasets)
+        dataset = asked.dataset or MODELS[asked.model].dataset
+        if dataset not in datasets:
+            near = nearest(dataset, datasets)
             hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(datasets))}"
-            found = f"cases.{name}.dataset: {asked.dataset!r} is not in config/facts; {hint}"
+            found = f"cases.{name}.dataset: {dataset!r} is not in config/facts; {hint}"
             raise ConfigError("unknown data set", where=file_name, found=found)
         resolved = asked.model_dump() | {
             "windows": (asked.windows or config.windows).model_dump(),
-            "dataset_samples": datasets[asked.dataset].samples.value,
+            "dataset": dataset,
+            "dataset_samples": datasets[dataset].samples_of(asked.sequence_length),
         }
         return _with_key(name, lambda: parse_model(TrainingCase, resolved, file_name))
 

@@ -3,27 +3,14 @@
 Layer: measure. Reads `config/facts/*.yaml`.
 """
 
-import datetime
 from pathlib import Path
-from typing import Literal
 
 from pydantic import RootModel
 
-from commwall.schema.base import Model, PositiveFloat, PositiveInt
+from commwall.schema.base import Model, PositiveInt
 from commwall.schema.errors import ConfigError
+from commwall.schema.facts import Fact
 from commwall.schema.parsing import parse_model, parse_yaml
-
-
-class Fact(Model):
-    """A constant and where it comes from."""
-
-    value: PositiveFloat
-    unit: str
-    source: str
-    date: datetime.date
-    """When the source stated it."""
-    grade: Literal["primary", "secondary", "estimate"]
-    """primary: the makers' own statement; secondary: somebody else's; estimate: ours."""
 
 
 class Count(Fact):
@@ -36,6 +23,16 @@ class Dataset(Model):
     """A public data set."""
 
     samples: Count
+    """Its size; that of a text has the unit `token`."""
+
+    def samples_of(self, sequence_length: int | None) -> int:
+        """Samples in it; a text is cut into whole sequences.
+
+        Args:
+            sequence_length: tokens per sample, or None for images.
+        """
+        tokens = sequence_length if self.samples.unit == "token" else None
+        return self.samples.value // (tokens or 1)
 
 
 class Datasets(RootModel[dict[str, Dataset]]):

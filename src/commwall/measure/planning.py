@@ -7,17 +7,20 @@ import random
 from collections.abc import Sequence
 
 from commwall.measure.configuration import Campaign
-from commwall.schema.case import Case, SuiteName
+from commwall.measure.fitting import Fitted, fit
+from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import MachineFacts
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
-from commwall.schema.units import rate_text, significant, time_text
+from commwall.schema.units import rate_text, significant, size_text, time_text
 
 FINGERPRINT_DIGITS = 8
 LAUNCH_ALLOWANCE_S = 9.0
 """Start of the interpreters and the process group, and their end, on two slow cores [s]."""
 CASE_ALLOWANCE_S = 2.0
 """Building the model and the correctness checks of one case [s]."""
+POINT_SHARE = 2.0
+"""Time of a size of a collective or copy, relative to its window: warm-up and checks besides."""
 WARMUP_SHARE = 0.5
 """Share of the longest warm-up that a leg takes as a rule."""
 
@@ -30,25 +33,17 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
         machine: this machine.
         words: the machine in one line.
     """
-    config = campaign.config
-    platforms = tuple(
-        PlannedPlatform(
-            name=name,
-            device=planned.device,
-            world_size=planned.world_size,
-            treatment=planned.treatment,
-        )
-        for name, planned in config.platforms.items()
-    )
+    config, fitted = campaign.config, fit(campaign, machine)
     return Plan(
         id=campaign_id(campaign.name, machine.fingerprint),
         title=config.title,
         fingerprint=machine.fingerprint,
         machine=words,
         seed=config.seed,
-        platforms=platforms,
-        comparisons=config.comparisons,
-        suites=tuple(_plan_suite(campaign, suite) for suite in config.rounds),
+        platforms=tuple(fitted.platforms.values()),
+        comparisons=fitted.comparisons,
+        suites=tuple(_plan_suite(campaign, fitted, suite) for suite in config.rounds),
+        left_out=fitted.left_out,
     )
 
 
@@ -103,25 +98,28 @@ def plan_text(plan: Plan) -> str:
         ],
         ["platforms", *[line for platform in plan.platforms for line in _platform_lines(platform)]],
         *[_suite_lines(suite) for suite in plan.suites],
-        ["comparisons", *_comparison_lines(plan)],
+        ["comparisons", *(_comparison_lines(plan) or ["  none"])],
+        *([["left out", *_left_out_lines(plan)]] if plan.left_out else []),
         [f"expected machine time  {time_text(sum(map(expected_suite_s, plan.suites)))}"],
     ]
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def _plan_suite(campaign: Campaign, suite: SuiteName) -> PlannedSuite:
+def _plan_suite(campaign: Campaign, fitted: Fitted, suite: SuiteName) -> PlannedSuite:
     config = campaign.config
-    cases = {name: case for name, case in campaign.cases.items() if case.suite == suite}
-    runs = {
-        name: tuple(case for case in cases if planned.cases is None or case in planned.cases)
-        for name, planned in config.platforms.items()
-    }
+    cases = {name: case for name, case in fitted.cases.items() if case.suite == suite}
+    runs = {}
+    for name, planned in fitted.platforms.items():
+        wanted = config.platforms[name].cases
+        runs[planned.name] = tuple(case for case in cases if wanted is None or case in wanted)
     platforms = {name: own for name, own in runs.items() if own}
     orders = visiting_orders(list(platforms), config.rounds[suite], config.seed, suite)
     return PlannedSuite(suite=suite, cases=cases, platforms=platforms, orders=orders)
 
 
 def _expected_case_s(case: Case) -> float:
+    if not isinstance(case, TrainingCase):
+        return POINT_SHARE * case.window_s * case.points
     windows = case.windows
     timed_s = sum(windows.full_s if leg == "full" else windows.other_s for leg in case.legs)
     return CASE_ALLOWANCE_S + timed_s + WARMUP_SHARE * windows.warmup_max_s * len(case.legs)
@@ -153,24 +151,39 @@ def _suite_lines(suite: PlannedSuite) -> list[str]:
         f"  round {number}: {', '.join(order)}" for number, order in enumerate(suite.orders, 1)
     ]
     cases = [f"  case {name}: {_case_text(case)}" for name, case in suite.cases.items()]
-    expected = f"  expected time: {time_text(expected_suite_s(suite))}"
-    return [f"suite {suite.suite}: {head}", *cases, *orders, f"{expected} ({_allowances()})"]
+    expected = f"  expected time: {time_text(expected_suite_s(suite))} ({_allowances(suite.suite)})"
+    return [f"suite {suite.suite}: {head}", *cases, *orders, expected]
 
 
 def _case_text(case: Case) -> str:
+    if not isinstance(case, TrainingCase):
+        return f"{_operation_text(case)}, {significant(case.window_s)} s each"
     windows = case.windows
-    size = f"{case.batch_per_gpu} samples of {case.sequence_length} tokens per process and step"
+    size = f"{case.batch_per_gpu} samples ({case.sample_text}) per process and step"
     timed = f"full {significant(windows.full_s)} s, others {significant(windows.other_s)} s each"
     legs = f"legs {', '.join(case.legs)} ({timed})"
     return f"{case.model} {case.preset}, {size}, {case.precision}, {case.step_mode}; {legs}"
 
 
-def _allowances() -> str:
+def _operation_text(case: MemoryCase | CollectivesCase) -> str:
+    if isinstance(case, CollectivesCase):
+        most = size_text(case.max_bytes)
+        return f"{case.collective} of {case.dtype}, {case.points} sizes up to {most}"
+    return f"{case.operation}, buffers of {', '.join(map(size_text, case.buffer_bytes))}"
+
+
+def _allowances(suite: SuiteName) -> str:
     launch, case = significant(LAUNCH_ALLOWANCE_S), significant(CASE_ALLOWANCE_S)
+    if suite != "training":
+        return f"{POINT_SHARE:g} times the windows, {launch} s a launch"
     return (
         f"windows, {WARMUP_SHARE:.0%} of the longest warm-ups, "
         f"{launch} s a launch and {case} s a case"
     )
+
+
+def _left_out_lines(plan: Plan) -> list[str]:
+    return [f"  {item.what}: {item.reason}" for item in plan.left_out]
 
 
 def _comparison_lines(plan: Plan) -> list[str]:

@@ -5,9 +5,11 @@ Layer: measure. Writes records as soon as the launch that found them has ended.
 
 import errno
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from commwall.host.gpu_power import strangers_on
 from commwall.host.locks import DeviceLock
 from commwall.measure.assembly import Circumstances, Setting, assemble
 from commwall.measure.planning import expected_launch_s
@@ -19,6 +21,8 @@ from commwall.records.store import write_record
 from commwall.schema.config import Timeouts
 from commwall.schema.result import LaunchRequest, NamedCase
 
+FORGETTING_S = 3.0
+"""A driver lists a process no longer than this after its end [s]."""
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -61,21 +65,40 @@ class Session:
         waiting, number = visit.cases, 1
         while waiting:
             launch = self._launch(visit, number)
+            strangers = self._strangers(launch)
+            if strangers:
+                self.tally.note(visit, "contended", strangers, tuple(waiting))
+                return
             request = self._request(visit, waiting, launch.folder)
             progress.begin(f"round {visit.round} of {self.suite.rounds}, {visit.platform}")
             outcome = run_launch(request, launch)
-            self._keep(request, outcome)
+            self._keep(request, outcome, self._strangers(launch))
             progress.end(_summary(outcome))
             if outcome.cause:
                 self.tally.note(visit, outcome.cause, outcome.detail, outcome.lost, launch.log)
             waiting, number = outcome.remaining, number + 1
 
-    def _keep(self, request: LaunchRequest, outcome: LaunchOutcome) -> None:
+    def _strangers(self, launch: Launch) -> str | None:
+        """Other programs on the GPUs of a launch that is not running.
+
+        Workers that have just ended may be listed for a moment; who stays is a stranger.
+        """
+        deadline = time.monotonic() + FORGETTING_S
+        while launch.gpus and (found := strangers_on(launch.gpus)):
+            if time.monotonic() > deadline:
+                return found
+            time.sleep(FORGETTING_S / 10)
+        return None
+
+    def _keep(
+        self, request: LaunchRequest, outcome: LaunchOutcome, disturbance: str | None
+    ) -> None:
         circumstances = Circumstances(
             request=request,
             ended_at=outcome.ended_at,
             energy=outcome.energy,
             variables=outcome.variables,
+            disturbance=disturbance,
         )
         layout = Layout(self.order.root)
         for result in outcome.results:
@@ -104,10 +127,17 @@ class Session:
             log=self.order.logs / f"{name}.log",
             timeouts=self.timeouts,
             inherited=tuple(lock.descriptor for lock in self.locks),
+            gpus=self._gpus(visit),
             module=self.order.module,
             grace_s=self.order.grace_s,
             on_start=self._note_holders,
         )
+
+    def _gpus(self, visit: Visit) -> tuple[str, ...]:
+        """Digests of the GPUs of the ranks; none where the ranks compute on the CPU."""
+        platform = self.setting.plan.platform(visit.platform)
+        gpus = self.setting.machine.facts.gpus[: platform.world_size]
+        return tuple(gpu.uuid_digest for gpu in gpus) if platform.device == "cuda" else ()
 
     def _note_holders(self, launcher: int) -> None:
         for lock in self.locks:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from commwall.host.energy import EnergySampler
+from commwall.host.energy import EnergySampler, Meter
+from commwall.host.gpu_power import GpuMeter
 from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of
 from commwall.host.secrecy import without_places
 from commwall.records.state import AccidentCause
@@ -35,6 +36,9 @@ TAIL_BYTES = 20_000
 DETAIL_LENGTH = 500
 WORST_FIRST = ("out_of_memory", "unsupported", "check_failed", "error")
 """Of several ranks that failed, the one whose cause explains the others."""
+KEPT_VARIABLES = ("NCCL_NVLS_ENABLE",)
+"""NCCL variables that the host's own setting decides: one that switches multicast off does so
+because the machine cannot bear it. No treatment may overrule it (`commwall.measure.admission`)."""
 SIGNS: tuple[tuple[AccidentCause, re.Pattern[str]], ...] = (
     ("disk_full", re.compile(r"No space left on device|Disk quota exceeded")),
     ("gpu_lost", re.compile(r"GPU is lost|fallen off the bus|device-side error.*unrecoverable")),
@@ -58,6 +62,8 @@ class Launch:
     timeouts: Timeouts
     inherited: tuple[int, ...] = ()
     """Descriptors the workers keep open: the device locks."""
+    gpus: tuple[str, ...] = ()
+    """Digests of the uuids of the GPUs that the ranks use, in rank order."""
     module: str = WORKER_MODULE
     """Module that becomes the workers; called with the request's path and `--parent PID`."""
     grace_s: float = GRACE_S
@@ -79,7 +85,7 @@ class LaunchOutcome:
     cause: AccidentCause | None
     detail: str
     ended_at: datetime
-    energy: EnergySampler
+    energy: Meter
     variables: Mapping[str, str]
     """Environment of the workers."""
 
@@ -114,7 +120,8 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
     launch.log.parent.mkdir(parents=True, exist_ok=True)
     mark = uuid.uuid4().hex
     environment = worker_environment(request, mark)
-    with EnergySampler() as energy, launch.log.open("wb") as stream:
+    meter = GpuMeter(launch.gpus) if launch.gpus else EnergySampler()
+    with meter as energy, launch.log.open("wb") as stream:
         process = _spawn(path, launch, environment, stream.fileno())
         try:
             launch.on_start(process.pid)
@@ -130,14 +137,23 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
 def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:
     """Variables of the workers: this process's own, but NCCL's only as the treatment says.
 
+    Kept are the host's own safety settings. Devices are numbered by their place on the bus, as
+    NVML does, so that rank and counter mean the same GPU.
+
     Args:
         request: names the treatment.
         mark: by which every process of the launch is known.
     """
-    inherited = {name: v for name, v in os.environ.items() if not name.startswith("NCCL_")}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("NCCL_") or name in KEPT_VARIABLES
+    }
+    kept = {name: inherited[name] for name in KEPT_VARIABLES if name in inherited}
     treatment = request.platform.treatment
     chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
-    return {**inherited, **chosen, MARK_VARIABLE: mark, "PYTHONUNBUFFERED": "1"}
+    own = {MARK_VARIABLE: mark, "PYTHONUNBUFFERED": "1"}
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **inherited, **chosen, **kept, **own}
 
 
 def _write_request(request: LaunchRequest, folder: Path) -> Path:
@@ -212,7 +228,7 @@ def _outcome(
     watch: _Watch,
     code: int,
     environment: Mapping[str, str],
-    energy: EnergySampler,
+    energy: Meter,
 ) -> LaunchOutcome:
     found = [read_result(launch.folder, named.name) for named in request.cases]
     results = tuple(result for result in found if result)

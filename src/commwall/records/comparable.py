@@ -28,6 +28,7 @@ WITHIN_ROUND = (
     "software.lock_digest",
     "software.packages_digest",
     "software.code_digest",
+    "software.variables",
     "software.runtime",
 )
 """Must agree between two platforms of one round: everything but the treatment."""
@@ -61,7 +62,6 @@ NEVER = (
     "software.git_commit",
     "software.dirty",
     "software.argv",
-    "software.variables",
     "status",
     "series",
     "checks",

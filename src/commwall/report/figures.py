@@ -38,7 +38,7 @@ def ratios_figure(tables: Tables) -> Figure:
     """Throughput ratio of each comparison with interval and rounds, beside the noise floor."""
     verdicts = _of(tables.ratios, PRIMARY).dropna(subset=["ratio"])
     if verdicts.empty:
-        return _nothing("Throughput ratio: no comparison has a usable round")
+        return nothing("Throughput ratio: no comparison has a usable round")
     cases = list(verdicts.groupby("case", sort=False))
     labels = [f"{row.label_a} / {row.label_b}" for row in verdicts.itertuples()]
     figure, panels = new_figure(panel_height(len(own), labels) for _, own in cases)
@@ -46,7 +46,7 @@ def ratios_figure(tables: Tables) -> Figure:
         pairs = _of(tables.pairs, PRIMARY).query("case == @case")
         _draw_ratios(axes, own.sort_values("control", kind="stable"), pairs)
         axes.set_title(f"case {case}")
-    title_figure(figure, "Throughput ratio per comparison", emulated=_emulated(verdicts))
+    title_figure(figure, "Throughput ratio per comparison", emulated=emulated_in(verdicts))
     return figure
 
 
@@ -54,7 +54,7 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
     """One quantity of every platform: mean over rounds, interval, and each round."""
     values = _of(tables.platforms, quantity)
     if values.empty:
-        return _nothing(f"{quantity.label}: no value, see the gaps")
+        return nothing(f"{quantity.label}: no value, see the gaps")
     cases = list(values.groupby("case", sort=False))
     figure, panels = new_figure(panel_height(len(own), own["label"]) for _, own in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
@@ -67,7 +67,7 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
         axes.set_title(f"case {case}")
         axes.axvline(0, color=INK, linewidth=0.8)
         _show_zero(axes)
-    title_figure(figure, f"{_capital(quantity.label)} per platform", emulated=_emulated(values))
+    title_figure(figure, f"{_capital(quantity.label)} per platform", emulated=emulated_in(values))
     return figure
 
 
@@ -78,7 +78,7 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         q: _of(tables.platforms, q).set_index(["case", "platform"]) for q in (COMPUTE, EXPOSED)
     }
     if full.empty or parts[EXPOSED].empty:
-        return _nothing("Step time: legs full and nosync have no usable values")
+        return nothing("Step time: legs full and nosync have no usable values")
     cases = list(full.groupby("case", sort=False))
     figure, panels = new_figure(0.35 + panel_height(len(own), own["label"]) for _, own in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
@@ -94,7 +94,7 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         axes.set_title(f"case {case}")
         _show_zero(axes)
     _parts_legend(figure)
-    title_figure(figure, "Where a step's time goes", emulated=_emulated(full))
+    title_figure(figure, "Where a step's time goes", emulated=emulated_in(full))
     return figure
 
 
@@ -102,7 +102,7 @@ def legs_figure(tables: Tables, looks: Looks) -> Figure:
     """Step time of each leg on each platform."""
     steps = tables.platforms.query("metric == 'step_time_s'")
     if steps.empty:
-        return _nothing("Step times: no usable values")
+        return nothing("Step times: no usable values")
     groups = [
         (case, leg, own)
         for case, of_case in steps.groupby("case", sort=False)
@@ -120,7 +120,7 @@ def legs_figure(tables: Tables, looks: Looks) -> Figure:
         value_axis(axes, METRICS["step_time_s"], label=f"step time, leg {leg}")
         axes.set_title(f"case {case}, leg {leg}")
         axes.set_xlim(0, limit)
-    title_figure(figure, "Step time of each leg", emulated=_emulated(steps))
+    title_figure(figure, "Step time of each leg", emulated=emulated_in(steps))
     return figure
 
 
@@ -130,7 +130,7 @@ def steps_figure(tables: Tables, looks: Looks) -> Figure:
         "metric == 'step_time_s' and leg == 'full' and phase == 'measured'"
     )
     if raw.empty:
-        return _nothing("Steps: no measured steps of leg full")
+        return nothing("Steps: no measured steps of leg full")
     groups = list(raw.groupby(["case", "platform"], sort=False))
     figure, panels = new_figure(0.8 + 0.22 * own["round"].nunique() for _, own in groups)
     for axes, ((case, platform), own) in zip(panels, groups, strict=True):
@@ -144,7 +144,7 @@ def steps_figure(tables: Tables, looks: Looks) -> Figure:
         axes.invert_yaxis()
         value_axis(axes, METRICS["step_time_s"], label="step time, leg full, each rank")
         axes.set_xlim(0, 1.05 * raw.query("case == @case")["value"].max())
-    title_figure(figure, "Every timed step", emulated=_emulated(raw))
+    title_figure(figure, "Every timed step", emulated=emulated_in(raw))
     return figure
 
 
@@ -152,7 +152,7 @@ def losses_figure(tables: Tables, looks: Looks) -> Figure:
     """Training loss of the first steps: treatments must not change what is computed."""
     losses = tables.measurements.query("metric == 'loss' and rank == 0")
     if losses.empty:
-        return _nothing("Loss: no values")
+        return nothing("Loss: no values")
     cases = list(losses.groupby("case", sort=False))
     figure, panels = new_figure(3.0 for _ in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
@@ -168,7 +168,7 @@ def losses_figure(tables: Tables, looks: Looks) -> Figure:
         axes.set_ylabel("training loss [1]")
         axes.set_xticks(sorted(own["step"].astype(int).unique()))
         axes.legend(frameon=False, fontsize=9)
-    title_figure(figure, "Loss of the first steps", emulated=_emulated(losses))
+    title_figure(figure, "Loss of the first steps", emulated=emulated_in(losses))
     return figure
 
 
@@ -294,11 +294,12 @@ def _admitted(tables: Tables, quantity: Quantity) -> pd.DataFrame:
     return rounds[rounds["admitted"]]
 
 
-def _emulated(table: pd.DataFrame) -> bool:
+def emulated_in(table: pd.DataFrame) -> bool:
+    """Whether any row is of an emulated link, which the title must say."""
     return bool(table["emulated"].any())
 
 
-def _nothing(words: str) -> Figure:
+def nothing(words: str) -> Figure:
     """A figure without panels whose label says what is missing; `picture` shows it as prose."""
     return Figure(label=words)
 

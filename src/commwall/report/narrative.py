@@ -25,7 +25,7 @@ from commwall.analysis.wording import (
 from commwall.report.html import Html, bullets, heading, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.base import digest
-from commwall.schema.case import TrainingCase
+from commwall.schema.case import CollectivesCase, MemoryCase, TrainingCase
 from commwall.schema.plan import Comparison
 from commwall.schema.record import GpuFacts
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
@@ -59,7 +59,8 @@ def verdicts(page: Page) -> Html:
     analysis = page.analysis
     if not analysis.primary:
         return joined([paragraph(line, "verdict") for line in why_no_verdict(analysis)], "card")
-    return joined(_verdict_card(verdict, analysis) for verdict in analysis.primary)
+    own = [verdict for verdict in analysis.primary if verdict.suite == "training"]
+    return joined(_verdict_card(verdict, analysis) for verdict in own)
 
 
 def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
@@ -113,12 +114,28 @@ def platforms(page: Page) -> Html:
 
 
 def cases(page: Page) -> Html:
-    """Parameters of each case."""
+    """Parameters of each case, a table for training and one for all other suites."""
     plan = page.analysis.evidence.plan
     suites = plan.suites if plan else ()
     named = [(name, case, s.rounds) for s in suites for name, case in s.cases.items()]
-    heads = ("case", "model", "batch", "sequence", "precision", "step", "buckets", "rounds")
-    return table(heads, [_case_row(*item) for item in named], "Cases, every parameter resolved.")
+    training = [
+        _case_row(name, case, rounds)
+        for name, case, rounds in named
+        if isinstance(case, TrainingCase)
+    ]
+    others = [
+        _operation_row(name, case, rounds)
+        for name, case, rounds in named
+        if not isinstance(case, TrainingCase)
+    ]
+    heads = ("case", "model", "batch", "sample", "precision", "step", "buckets", "rounds")
+    other_heads = ("case", "suite", "operation", "type", "sizes", "timed per size", "rounds")
+    words = "every parameter resolved."
+    tables = [
+        *([table(heads, training, f"Training cases, {words}")] if training else []),
+        *([table(other_heads, others, f"Cases of other suites, {words}")] if others else []),
+    ]
+    return joined(tables)
 
 
 def quantity_tables(page: Page) -> Html:
@@ -225,12 +242,21 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
         name,
         f"{case.model}, {case.preset}",
         f"{case.batch_per_gpu} per process",
-        f"{case.sequence_length} tokens",
+        case.sample_text,
         case.precision,
         case.step_mode,
         size_text(case.bucket_bytes),
         str(rounds),
     )
+
+
+def _operation_row(name: str, case: MemoryCase | CollectivesCase, rounds: int) -> tuple[str, ...]:
+    if isinstance(case, CollectivesCase):
+        sizes = f"{case.points} up to {size_text(case.max_bytes)}"
+        words: tuple[str, ...] = (case.collective, case.dtype, sizes)
+    else:
+        words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
+    return (name, case.suite, *words, time_text(case.window_s), str(rounds))
 
 
 def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Html:
@@ -298,7 +324,7 @@ def _facts(analysis: Analysis) -> dict[str, list[object]]:
         "CUDA": [runtime.cuda for runtime in runtimes],
         "NCCL": [runtime.nccl for runtime in runtimes],
         "threads per process": [runtime.threads_per_rank for runtime in runtimes],
-        "trainable parameters": [f"{runtime.parameters:,}" for runtime in runtimes],
+        "trainable parameters": [f"{r.parameters:,}" for r in runtimes if r.parameters],
         "commit": [_commit_text(r.software.git_commit, r.software.dirty) for r in records],
         "protocol": [f"{r.id.suite} {r.protocol.version}" for r in records],
         "environment lock": [r.software.lock_digest for r in records],

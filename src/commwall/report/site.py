@@ -17,13 +17,24 @@ from commwall.analysis.wording import noise_text, ratio_text, sentence, spread_t
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
 from commwall.report.narrative import not_covered_lines, refused_text, why_no_verdict
+from commwall.report.operations import main_lines
 from commwall.report.render import TEMPLATES
 from commwall.schema.errors import CommwallError
 
 PAGE_TITLES = {
     "summary": "Summary: verdict, ratio, all quantities",
     "throughput": "Throughput: where the step's time goes",
+    "memory": "Memory bandwidth: on the device, to the host, between devices",
+    "collectives": "Collectives: bus bandwidth over message size",
+    "energy": "Energy: samples per watt-hour, power, utilisation",
 }
+SUITE_OF = {
+    "throughput": "training",
+    "energy": "training",
+    "memory": "memory",
+    "collectives": "collectives",
+}
+"""Page -> the suite it is about; others are about the campaign as a whole."""
 TABLE_KINDS = (".csv", ".parquet")
 
 
@@ -63,6 +74,8 @@ class Entry:
     title: str
     state: str = ""
     cards: tuple[Card, ...] = ()
+    lines: tuple[str, ...] = ()
+    """Verdicts of the suites without cards."""
     problems: tuple[str, ...] = ()
     pages: tuple[PageLink, ...] = ()
     tables: tuple[TableLink, ...] = ()
@@ -101,13 +114,16 @@ def _entry(layout: Layout, campaign: str, confidence: float) -> Entry:
     except CommwallError as error:
         return Entry(campaign, campaign, problems=(str(error),))
     pages, tables = _copy_pages(layout, campaign), _copy_tables(layout, campaign)
-    missing = [f"page {name}: not rendered" for name in PAGE_TITLES if name not in pages]
-    index = analysis.evidence.index
+    plan, index = analysis.evidence.plan, analysis.evidence.index
+    suites = {suite.suite for suite in plan.suites} if plan else set(SUITE_OF.values())
+    wanted = [name for name in PAGE_TITLES if SUITE_OF.get(name) in (None, *suites)]
+    missing = [f"page {name}: not rendered" for name in wanted if name not in pages]
     return Entry(
         campaign=campaign,
         title=index.title,
         state=f"{len(analysis.evidence.records)} of {len(index.findings)} records",
-        cards=tuple(_card(verdict, analysis) for verdict in analysis.primary),
+        cards=tuple(_card(v, analysis) for v in analysis.primary if v.suite == "training"),
+        lines=tuple(main_lines(analysis)),
         problems=() if analysis.primary else why_no_verdict(analysis),
         pages=tuple(pages.values()),
         tables=tables,

@@ -3,20 +3,40 @@
 Layer: schema. Reads and writes no file.
 """
 
-from typing import Literal, Self, get_args
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from commwall.schema.base import Model, PositiveFloat, PositiveInt
+from commwall.schema.collective import Collective
 
 Leg = Literal["full", "nosync", "comm", "single"]
 """full: DDP step; nosync: same step, no gradient exchange; comm: the same buckets
 exchanged, no compute; single: one process alone, the control for per-GPU speed."""
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
-SuiteName = Literal["training"]
-PRESETS: dict[str, tuple[str, ...]] = {"bert": ("large", "demo")}
-"""Model families and the presets each offers."""
+SuiteName = Literal["training", "memory", "collectives"]
+ModelName = Literal["bert", "resnet", "swin", "transformer_xl"]
+
+
+class ModelFamily(NamedTuple):
+    """What a case may ask of a model family."""
+
+    presets: tuple[str, ...]
+    """Sizes it offers."""
+    samples: Literal["sequence", "image"]
+    """What a sample is; sequences have a length, images the size of the preset."""
+    dataset: str
+    """Data set whose size states the epoch unless the case names another."""
+
+
+MODELS: dict[ModelName, ModelFamily] = {
+    "bert": ModelFamily(("large", "demo"), "sequence", "squad-1.1-train"),
+    "resnet": ModelFamily(("50", "demo"), "image", "imagenet-1k-train"),
+    "swin": ModelFamily(("tiny", "demo"), "image", "imagenet-1k-train"),
+    "transformer_xl": ModelFamily(("base", "large", "demo"), "sequence", "wikitext-103-train"),
+}
+"""Model families; `commwall.workers.models.FAMILIES` builds them."""
 
 
 class Windows(Model):
@@ -36,14 +56,14 @@ class TrainingCase(Model):
     """One training workload with every parameter resolved."""
 
     suite: Literal["training"] = "training"
-    model: Literal["bert"]
+    model: ModelName
     """Model family."""
     preset: str
     """Size of the model; `demo` is the same code, small enough for a CPU."""
     batch_per_gpu: PositiveInt
     """Samples per process and step."""
-    sequence_length: PositiveInt
-    """Tokens per sample."""
+    sequence_length: PositiveInt | None = None
+    """Tokens per sample, for models that take sequences; null for images."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of forward and backward (bfloat16 by autocast); weights stay float32."""
     step_mode: Literal["eager"] = "eager"
@@ -62,7 +82,7 @@ class TrainingCase(Model):
 
     @model_validator(mode="after")
     def _known_preset(self) -> Self:
-        known = PRESETS[self.model]
+        known = MODELS[self.model].presets
         if self.preset not in known:
             raise ValueError(
                 f"preset {self.preset!r} of {self.model} is unknown; known: {', '.join(known)}"
@@ -70,11 +90,127 @@ class TrainingCase(Model):
         return self
 
     @model_validator(mode="after")
-    def _legs_that_explain(self) -> Self:
-        if "full" not in self.legs or len(set(self.legs)) != len(self.legs):
-            raise ValueError("legs must contain 'full' and name each leg once")
+    def _sequences_have_a_length(self) -> Self:
+        sample = MODELS[self.model].samples
+        if sample == "sequence" and self.sequence_length is None:
+            raise ValueError(f"sequence_length is missing; {self.model} takes sequences of tokens")
+        if sample == "image" and self.sequence_length is not None:
+            raise ValueError(f"sequence_length must be left out; {self.model} takes images")
         return self
 
+    @model_validator(mode="after")
+    def _legs_that_explain(self) -> Self:
+        alone = self.legs == ("single",)  # all that one process has
+        if not ("full" in self.legs or alone) or len(set(self.legs)) != len(self.legs):
+            raise ValueError("legs must contain 'full', or be 'single', and name each leg once")
+        return self
 
-Case = TrainingCase
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Samples of one process's batch, and tokens of each if they are sequences."""
+        length = self.sequence_length
+        return (self.batch_per_gpu,) if length is None else (self.batch_per_gpu, length)
+
+    @property
+    def sample_text(self) -> str:
+        """A sample in words: "sequence of 128 tokens" or "image"."""
+        return f"sequence of {self.sequence_length} tokens" if self.sequence_length else "image"
+
+
+MemoryOperation = Literal[
+    "copy",
+    "triad",
+    "host_to_device_pinned",
+    "host_to_device_pageable",
+    "device_to_host_pinned",
+    "device_to_host_pageable",
+    "peer",
+    "peer_bidirectional",
+]
+
+
+class Traffic(NamedTuple):
+    """What a memory operation moves."""
+
+    counted: int
+    """How often the bytes of a buffer count: once for each read and write of device memory,
+    once for each transfer between two memories."""
+    between: Literal["device", "host", "peer"]
+    """Memory at the other end: the device's own, the host's, another device's."""
+
+
+TRAFFIC: dict[MemoryOperation, Traffic] = {
+    "copy": Traffic(2, "device"),
+    "triad": Traffic(3, "device"),
+    "host_to_device_pinned": Traffic(1, "host"),
+    "host_to_device_pageable": Traffic(1, "host"),
+    "device_to_host_pinned": Traffic(1, "host"),
+    "device_to_host_pageable": Traffic(1, "host"),
+    "peer": Traffic(1, "peer"),
+    "peer_bidirectional": Traffic(2, "peer"),
+}
+"""Source of the counts of copy and triad: J. D. McCalpin, STREAM (a = b; a = b + s c)."""
+
+LEAST_MESSAGE_BYTES = 8
+SIZE_STEP = 4
+DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
+
+
+class MemoryCase(Model):
+    """One memory operation on buffers of one or more sizes."""
+
+    suite: Literal["memory"] = "memory"
+    operation: MemoryOperation
+    """copy and triad (a = b + s c) on the device, which is RAM on device cpu; transfers between
+    host and device; each device's copies into every other one."""
+    buffer_bytes: tuple[Annotated[int, Field(ge=4, multiple_of=4)], ...] = Field(min_length=1)
+    """Sizes of a buffer of float32 values, ascending [byte]; verdicts are about the largest."""
+    window_s: PositiveFloat = 0.15
+    """About how long each size is timed [s]."""
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if list(self.buffer_bytes) != sorted(set(self.buffer_bytes)):
+            raise ValueError("buffer_bytes must ascend")
+        return self
+
+    @property
+    def points(self) -> int:
+        """Sizes that are timed."""
+        return len(self.buffer_bytes)
+
+
+class CollectivesCase(Model):
+    """One collective over messages of growing size."""
+
+    suite: Literal["collectives"] = "collectives"
+    collective: Collective
+    """Which operation; send_recv passes the buffer on to the next rank."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of the values."""
+    max_bytes: Annotated[int, Field(ge=LEAST_MESSAGE_BYTES)]
+    """Largest message [byte]; sizes grow from 8 byte by a factor of 4 and end with it."""
+    window_s: PositiveFloat = 0.15
+    """About how long each size is timed [s]."""
+
+    def message_sizes(self, ranks: int) -> tuple[int, ...]:
+        """Sizes of the full buffer, ascending, such that each rank has an equal share [byte].
+
+        Args:
+            ranks: number of processes; sizes are rounded up to a value for each of them.
+        """
+        share = ranks * DTYPE_BYTES[self.dtype]
+        sizes = [LEAST_MESSAGE_BYTES]
+        while sizes[-1] * SIZE_STEP < self.max_bytes:
+            sizes.append(sizes[-1] * SIZE_STEP)
+        whole = {-(-size // share) * share for size in (*sizes, self.max_bytes)}
+        return tuple(sorted(whole))
+
+    @property
+    def points(self) -> int:
+        """Sizes that are timed, at most."""
+        return len(self.message_sizes(1))
+
+
+Case = Annotated[TrainingCase | MemoryCase | CollectivesCase, Field(discriminator="suite")]
 """Union of the suites' cases; grows with the suites."""

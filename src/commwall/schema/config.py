@@ -3,12 +3,20 @@
 Layer: schema. Models only; `commwall.measure.configuration` reads the files.
 """
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
-from commwall.schema.case import LEGS, Leg, SuiteName, Windows
+from commwall.schema.case import (
+    LEGS,
+    CollectivesCase,
+    Leg,
+    MemoryCase,
+    ModelName,
+    SuiteName,
+    Windows,
+)
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import Treatment
 
@@ -51,32 +59,46 @@ class Config(Model):
     """Confidence level of all intervals."""
 
 
+Where = Literal["nvlink", "no_nvlink", "several_gpus", "one_gpu"]
+"""nvlink: several GPUs, NVLink between every two; no_nvlink: several GPUs, not so."""
+
+
 class PlatformConfig(Model):
     """A platform of a campaign file."""
 
     device: Literal["cpu", "cuda"]
-    world_size: PositiveInt
+    world_size: PositiveInt | Literal["all"]
+    """Processes of a launch, one a device; `all` takes all GPUs."""
+    where: Where | None = None
+    """Machines on which the platform exists; null is every machine."""
     treatment: Treatment
     cases: tuple[Name, ...] | None = None
     """Cases to run on this platform; null runs all."""
 
 
-class CaseConfig(Model):
-    """A case of a campaign file; what is left out takes the suite's default."""
+class TrainingCaseConfig(Model):
+    """A training case of a campaign file; what is left out takes the suite's default."""
 
-    suite: SuiteName
-    model: Literal["bert"]
+    suite: Literal["training"]
+    model: ModelName
     preset: str
     batch_per_gpu: PositiveInt
-    sequence_length: PositiveInt
+    sequence_length: PositiveInt | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     step_mode: Literal["eager"] = "eager"
     bucket_bytes: PositiveInt = 25 * 2**20
     legs: tuple[Leg, ...] = LEGS
-    dataset: str = "squad-1.1-train"
+    dataset: str | None = None
+    """Data set whose size states the epoch; null takes the model family's."""
     seed: int = 0
     windows: Windows | None = None
     """Overrides the campaign's windows for this case."""
+
+
+CaseConfig = Annotated[
+    TrainingCaseConfig | MemoryCase | CollectivesCase, Field(discriminator="suite")
+]
+"""A case of a campaign file; those of `memory` and `collectives` stand there fully resolved."""
 
 
 class CampaignConfig(Model):

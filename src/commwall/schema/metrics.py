@@ -27,6 +27,7 @@ class Metric(Model):
 
 
 _DESIGN = "commwall's measuring method, README.md section 'How a number is made'"
+_NCCL_TESTS = "NVIDIA nccl-tests, doc/PERFORMANCE.md, section 'Bandwidth'"
 
 _ALL = (
     Metric(
@@ -37,6 +38,17 @@ _ALL = (
         label="step time",
         definition="Duration of one optimisation step of a leg on one rank, from the end of the "
         "step before to the end of this one, device synchronised.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="one_sample_step_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="step time with one sample",
+        definition="Step time of leg `single` on a GPU with a batch of one sample: about what the "
+        "host needs to start a step's kernels. Above 80 % of the case's own step time the case is "
+        "marked host bound.",
         source=_DESIGN,
     ),
     Metric(
@@ -87,7 +99,46 @@ _ALL = (
         label="energy",
         definition="Energy of the counted domains over the timed window of leg `full`, between "
         "two updates of the counter.",
-        source="Linux powercap sysfs, energy_uj; NVML total energy consumption",
+        source="Linux powercap sysfs, energy_uj; NVML nvmlDeviceGetTotalEnergyConsumption",
+    ),
+    Metric(
+        id="power_w",
+        unit="W",
+        direction="lower",
+        kind="measured",
+        label="polled power",
+        definition="Power of one GPU as its driver averages it, polled during the timed window of "
+        "leg `full`. More than 5 % apart from energy_j over time, the record is marked.",
+        source="NVML, nvmlDeviceGetPowerUsage",
+    ),
+    Metric(
+        id="idle_power_w",
+        unit="W",
+        direction="lower",
+        kind="measured",
+        label="idle power",
+        definition="Power of one GPU polled in the first 2 s of a launch, before its workers open "
+        "the device; a GPU that worked shortly before may still be above its rest.",
+        source="NVML, nvmlDeviceGetPowerUsage",
+    ),
+    Metric(
+        id="operation_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="operation time",
+        definition="Duration of one timed group of back-to-back repetitions of a collective or a "
+        "copy on one rank, divided by their number; the device is synchronised at both ends.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="repetitions",
+        unit="1",
+        direction="neither",
+        kind="measured",
+        label="repetitions",
+        definition="Repetitions in each timed group of operation_time_s, agreed among the ranks.",
+        source=_DESIGN,
     ),
     Metric(
         id="throughput_samples_per_s",
@@ -162,8 +213,84 @@ _ALL = (
         direction="higher",
         kind="derived",
         label="energy efficiency",
-        definition="Samples of the timed window of leg `full` divided by energy_j.",
+        definition="Samples of the timed window of leg `full` divided by energy_j. Counted are "
+        "the GPUs, or on a CPU its packages and memory; never switches, network or fans.",
         source=_DESIGN,
+    ),
+    Metric(
+        id="busbw_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="bus bandwidth",
+        definition="algbw_bytes_per_s times the share of the buffer that each rank's link carries "
+        "per direction: 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and "
+        "all-to-all, 1 for broadcast and send/recv. As a round's value: of the largest message.",
+        source=_NCCL_TESTS,
+    ),
+    Metric(
+        id="algbw_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="algorithm bandwidth",
+        definition="Bytes of the full buffer divided by the median over groups of the slowest "
+        "rank's operation_time_s. As a round's value: of the largest message.",
+        source=_NCCL_TESTS,
+    ),
+    Metric(
+        id="latency_s",
+        unit="s",
+        direction="lower",
+        kind="derived",
+        label="latency",
+        definition="Median over groups of the slowest rank's operation_time_s for the smallest "
+        "message.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="memory_bandwidth_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="memory bandwidth",
+        definition="Counted bytes of one operation on one rank divided by the median over groups "
+        "of the slowest rank's operation_time_s, all ranks working at once. Counted are reads "
+        "and writes of device memory (copy 2, triad 3 times the buffer) and each transfer "
+        "between memories once (both directions of a bidirectional copy). As a round's value: of "
+        "the largest buffer, and of the slowest pair of devices.",
+        source="J. D. McCalpin, STREAM: Sustainable Memory Bandwidth in High Performance Computers",
+    ),
+    Metric(
+        id="energy_efficiency_samples_per_wh",
+        unit="sample/Wh",
+        direction="higher",
+        kind="derived",
+        label="samples per watt-hour",
+        definition="energy_efficiency_samples_per_j times 3600.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="mean_power_w",
+        unit="W",
+        direction="lower",
+        kind="derived",
+        label="mean power",
+        definition="energy_j of all counted domains divided by the time of the steps of leg "
+        "`full`.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="mfu",
+        unit="1",
+        direction="higher",
+        kind="derived",
+        label="MFU",
+        definition="Model FLOPs utilisation: FLOPs of the model's forward and backward pass for "
+        "one process's batch, divided by step time of leg `full` and by the GPU's dense bfloat16 "
+        "peak. Nothing that is computed twice counts twice.",
+        source="Chowdhery et al., PaLM, arXiv:2204.02311, appendix B; config/facts/gpus.yaml for "
+        "the peak; the model families for the FLOPs",
     ),
 )
 

@@ -18,12 +18,17 @@ from commwall.schema.errors import ConfigError
 M = TypeVar("M", bound=BaseModel)
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+
+
 class _StrictLoader(yaml.SafeLoader):
     """Refuses a key that stands twice in one mapping."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == _MERGE:
+                continue  # its keys may be overridden; what stands beside it is checked
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(
@@ -72,7 +77,7 @@ def parse_model(model: type[M], data: Any, where: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(model, item) for item in error.errors()]
+        problems = [_problem(model, item, data) for item in error.errors()]
         raise ConfigError(
             f"{len(problems)} problem(s) in {where}",
             where=where,
@@ -101,9 +106,10 @@ def nearest(word: str, known: typing.Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)), None)
 
 
-def _problem(model: type[BaseModel], item: Any) -> str:
+def _problem(model: type[BaseModel], item: Any, data: Any) -> str:
     """One line for one of pydantic's errors."""
-    place = ".".join(str(part) for part in item["loc"]) or "(the whole file)"
+    parts = _without_tags(item["loc"], data, keep_last=item["type"] == "missing")
+    place = ".".join(parts) or "(the whole file)"
     if item["type"] == "extra_forbidden":
         known = _known_keys(model, item["loc"][:-1])
         near = nearest(str(item["loc"][-1]), known)
@@ -113,6 +119,19 @@ def _problem(model: type[BaseModel], item: Any) -> str:
     given = item.get("input")
     shown = "" if isinstance(given, Mapping | list) or given is None else f" (found {given!r})"
     return f"{place}: {message}{shown}"
+
+
+def _without_tags(path: tuple[Any, ...], data: Any, *, keep_last: bool) -> list[str]:
+    """The path as the file has it: pydantic inserts which variant of a model it tried."""
+    kept = []
+    for place, part in enumerate(path):
+        stranger = isinstance(data, Mapping) and part not in data
+        if stranger and not (keep_last and place == len(path) - 1):
+            continue
+        kept.append(str(part))
+        inside = isinstance(data, Mapping) or (isinstance(data, list) and isinstance(part, int))
+        data = data[part] if inside and not stranger else None
+    return kept
 
 
 def _known_keys(model: type[BaseModel], path: tuple[Any, ...]) -> set[str]:

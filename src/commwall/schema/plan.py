@@ -38,6 +38,15 @@ class Comparison(Model):
     """True if both carry the same treatment (A/A): the ratio shows the noise floor."""
 
 
+class LeftOut(Model):
+    """Something the campaign file asks for and this machine does not allow."""
+
+    what: str
+    """Platform, comparison or legs."""
+    reason: str
+    """Why it is not planned."""
+
+
 class PlannedSuite(Model):
     """Cases of one suite and the order in which each round visits the platforms."""
 
@@ -76,6 +85,8 @@ class Plan(Model):
     platforms: tuple[PlannedPlatform, ...]
     comparisons: tuple[Comparison, ...]
     suites: tuple[PlannedSuite, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    """What the campaign file asks for and this machine does not allow."""
 
     def platform(self, name: str) -> PlannedPlatform:
         """The platform of that name.

@@ -73,6 +73,8 @@ class GpuFacts(Model):
     """Current generation of its PCIe link."""
     pcie_width: int | None = None
     """Current lanes of its PCIe link."""
+    partitioned: bool | None = None
+    """True if it is divided into instances (MIG); null if it cannot be."""
 
 
 class MachineFacts(Model):
@@ -96,6 +98,8 @@ class MachineFacts(Model):
     """Version of the GPU driver."""
     link_matrix: tuple[tuple[str, ...], ...] | None = None
     """Kind of link between GPU i and j, as `nvidia-smi topo` names it."""
+    peer_access: bool | None = None
+    """Whether every GPU may read every other's memory without the host."""
 
 
 class SoftwareFacts(Model):
@@ -132,6 +136,7 @@ class Record(Model):
     """End of the launch (UTC)."""
     status: Status
     case: Case
+    """What was measured, with every parameter resolved."""
     protocol: Protocol
     platform: PlannedPlatform
     machine: MachineFacts

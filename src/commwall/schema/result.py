@@ -14,12 +14,19 @@ Cause = Literal["out_of_memory", "unsupported", "check_failed", "error"]
 """Outcomes that would come again: they are the record."""
 
 MarkName = Literal[
-    "host_bound", "throttled", "contended", "emulation_not_binding", "warmup_not_settled"
+    "host_bound",
+    "throttled",
+    "contended",
+    "emulation_not_binding",
+    "warmup_not_settled",
+    "energy_doubtful",
 ]
 EXCLUDING_MARKS: frozenset[str] = frozenset(
     {"host_bound", "throttled", "contended", "emulation_not_binding"}
 )
 """Marks that keep a record's numbers out of verdicts."""
+LEAST_BOUND_SHARE = 0.95
+"""Below this share of the operations' time the emulated link does not bind: gloo does."""
 
 
 class Series(Model):
@@ -33,6 +40,10 @@ class Series(Model):
     """Leg in which they were measured."""
     rank: int | None = None
     """Process that measured them; None if they hold for the whole launch."""
+    message_bytes: PositiveInt | None = None
+    """Size of the message or buffer; None where the metric has none [byte]."""
+    peer: int | None = None
+    """Rank whose device is at the other end of a peer copy."""
     phase: Literal["warmup", "measured"] = "measured"
     """Warm-up values are kept, and kept apart."""
     values: tuple[float, ...]
@@ -93,9 +104,12 @@ class RuntimeFacts(Model):
     """Device of each rank, in rank order."""
     threads_per_rank: PositiveInt
     """CPU threads of each process."""
-    parameters: PositiveInt
-    """Trainable parameters of the model."""
-    bucket_bytes: tuple[int, ...]
+    parameters: PositiveInt | None = None
+    """Trainable parameters of the model; None where none is trained."""
+    step_flops: PositiveFloat | None = None
+    """FLOPs of the model's forward and backward pass for one process's batch, by its family's
+    formula; null where the family states none for the preset."""
+    bucket_bytes: tuple[int, ...] = ()
     """Bytes of each gradient bucket in the order of exchange [byte]."""
 
 
@@ -104,6 +118,7 @@ class NamedCase(Model):
 
     name: Name
     case: Case
+    """What to measure."""
 
 
 class LaunchRequest(Model):

@@ -6,12 +6,14 @@ of the record keeping must not make measurements stale.
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import CaseResult, Check, Gap, Mark, RuntimeFacts, Series, Window
 from commwall.workers.outcomes import require
+from commwall.workers.repetitions import Repeated
 from commwall.workers.timing import SETTLED_SPREAD, Timed
 
 
@@ -29,7 +31,14 @@ class Findings:
         self.runtime: RuntimeFacts | None = None
 
     def values(
-        self, metric: str, values: Iterable[float], leg: Leg | None = None, *, warmup: bool = False
+        self,
+        metric: str,
+        values: Iterable[float],
+        leg: Leg | None = None,
+        *,
+        warmup: bool = False,
+        message_bytes: int | None = None,
+        peer: int | None = None,
     ) -> None:
         """Keep raw values of a registered metric."""
         self._series.append(
@@ -38,6 +47,8 @@ class Findings:
                 unit=METRICS[metric].unit,
                 leg=leg,
                 rank=self._rank,
+                message_bytes=message_bytes,
+                peer=peer,
                 phase="warmup" if warmup else "measured",
                 values=tuple(values),
             )
@@ -55,6 +66,13 @@ class Findings:
             )
             self.mark(Mark(name="warmup_not_settled", leg=leg, detail=detail))
 
+    def repeated(self, repeated: Repeated, message_bytes: int, peer: int | None = None) -> None:
+        """Keep the times of a repeated operation on a message or buffer of that size."""
+        keep = partial(self.values, message_bytes=message_bytes, peer=peer)
+        keep("operation_time_s", repeated.warmup_s, warmup=True)
+        keep("operation_time_s", repeated.time_s)
+        keep("repetitions", (repeated.repetitions,))
+
     def check(self, check: Check) -> None:
         """Keep a check.
 
@@ -67,10 +85,15 @@ class Findings:
         """Keep a doubt."""
         self._marks.append(mark)
 
+    def gap(self, gap: Gap | None) -> None:
+        """Keep what could not be had, if anything."""
+        if gap:
+            self._gaps.append(gap)
+
     def peak(self, peak: float | Gap | None) -> None:
         """Keep the peak memory [byte], or why it is unknown."""
         if isinstance(peak, Gap):
-            self._gaps.append(peak)
+            self.gap(peak)
         elif peak is not None:
             self.values("peak_memory_bytes", (peak,))
 

@@ -4,16 +4,18 @@ Layer: workers. Writes `<case>.json` (rank 0) or `<case>.rank<N>.failed.json` (a
 fails) into the launch's output folder.
 """
 
+import importlib
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
 import torch
 
+from commwall.schema.case import SuiteName
 from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
-from commwall.workers import training
 from commwall.workers.findings import write_result
 from commwall.workers.group import Group, join
 from commwall.workers.outcomes import (
@@ -33,16 +35,28 @@ def run_cases(request: LaunchRequest) -> None:
     Going on in the same process group would pair one rank's next case with another's last.
     """
     torch.set_num_threads(request.threads_per_rank)
+    run_case = suite_runner(request.suite)
     group: Group | None = None
     for named in request.cases:
         with _LastWords(request, named):
             group = group or join(request)
-            result = training.run_case(named, group)
+            result = run_case(named, group)
             if group.rank == 0:
                 write_result(result, Path(request.output_dir) / f"{named.name}.json")
             group.texts(f"written/{named.name}", "")
     if group:
         group.leave()
+
+
+def suite_runner(suite: SuiteName) -> Callable[[NamedCase, Group], CaseResult]:
+    """The function of a suite that measures one case.
+
+    Imported by name, so that the code of one suite is not part of another's digest, and a
+    launch loads only what it runs; `commwall.records.freshness.suite_modules` names the module.
+    """
+    module = importlib.import_module(f"commwall.workers.{suite}")
+    run_case: Callable[[NamedCase, Group], CaseResult] = module.run_case
+    return run_case
 
 
 def failed_result(case: str, rank: int, error: Exception) -> CaseResult:

@@ -17,6 +17,7 @@ from commwall.schema.result import Check
 from commwall.workers.group import Group
 from commwall.workers.models import FAMILIES
 from commwall.workers.outcomes import Unsupported
+from commwall.workers.values import ramp
 
 _BUFFER_SWITCH = next(
     name
@@ -27,7 +28,6 @@ _BUFFER_SWITCH = next(
 FIRST_STEPS = 3
 """Steps after seeding whose loss and gradients are recorded and compared."""
 _PYTORCH_BUCKET_BYTES = 25 * 2**20
-_RAMP = 1024
 _BITS = 2**52
 
 
@@ -35,21 +35,34 @@ class Workload:
     """A model, its optimiser and one batch on this rank's device.
 
     Weights are the same on all ranks (seed), the batch is the rank's own (seed and rank) and
-    serves every step.
+    serves every step. State that a model keeps between steps is part of the batch.
     """
 
     def __init__(self, case: TrainingCase, device: torch.device, rank: int) -> None:
         family = FAMILIES[case.model]
         torch.manual_seed(case.seed)
+        self._case, self._rank = case, rank
         self.device = device
         self.module = family.build(case.preset).to(device)
-        generator = torch.Generator().manual_seed(case.seed * 1009 + rank + 1)
-        batch = family.batch(case.preset, case.batch_per_gpu, case.sequence_length, generator)
-        self._batch = {name: values.to(device) for name, values in batch.items()}
+        self.draw(case.batch_shape)
         self._optimizer = torch.optim.AdamW(self.module.parameters(), fused=True)
         self._autocast = case.precision == "bfloat16"
         self.parameters = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
         self.parameters_expected = family.parameters_expected(case.preset)
+
+    def draw(self, shape: tuple[int, ...]) -> None:
+        """Take a fresh batch of that shape from now on."""
+        generator = torch.Generator().manual_seed(self._case.seed * 1009 + self._rank + 1)
+        family = FAMILIES[self._case.model]
+        self._first_batch = family.batch(self._case.preset, shape, generator)
+        self._batch = {
+            name: values.to(self.device, copy=True) for name, values in self._first_batch.items()
+        }
+
+    def restart(self) -> None:
+        """Forget the state that steps have left in the batch."""
+        for name, values in self._first_batch.items():
+            self._batch[name].copy_(values)
 
     def forward_backward(self, model: nn.Module) -> torch.Tensor:
         """Fresh gradients of the batch's loss, which is returned detached."""
@@ -81,6 +94,17 @@ class FirstSteps(NamedTuple):
     checks: tuple[Check, ...]
 
 
+def step_flops(case: TrainingCase) -> float | None:
+    """FLOPs of forward and backward of one process's batch; None where the family states none.
+
+    The backward pass takes twice the forward pass: gradients of inputs and of weights.
+
+    Source: Chowdhery et al., "PaLM", arXiv:2204.02311, appendix B.
+    """
+    forward = FAMILIES[case.model].forward_flops(case.preset, case.batch_shape)
+    return None if forward is None else 3 * forward
+
+
 def require_precision(case: TrainingCase, device: torch.device) -> None:
     """Raise Unsupported where the device cannot compute in the precision asked for."""
     if case.precision == "bfloat16" and device.type == "cuda":
@@ -99,7 +123,8 @@ def distribute(workload: Workload, case: TrainingCase) -> DistributedDataParalle
     """The model under DDP with the case's bucket size.
 
     At PyTorch's own size the argument is left out, so that its smaller first bucket is kept.
-    Buffers are constants of the model and not broadcast in every step.
+    Buffers are not broadcast in every step: they are constants of the model, or running
+    statistics that training does not read.
     """
     own = case.bucket_bytes == _PYTORCH_BUCKET_BYTES
     return DistributedDataParallel(
@@ -171,16 +196,16 @@ class Exchange:
     def check(self, name: str) -> Check:
         """Exchange known values: x + r on rank r must become n x + n(n-1)/2.
 
-        The exchange is in place, so the input is the poison: x counts from 1 to 1024 over and
-        over, which makes it differ from the result everywhere. The buffers are zero afterwards.
+        The exchange is in place, so the input is the poison: x counts up from 1, which makes
+        it differ from the result everywhere. The buffers are zero afterwards.
         """
         ranks, rank, wrong = self._group.size, self._group.rank, 0
-        ramps = [_ramp(buffer) for buffer in self._buffers]
-        for buffer, ramp in zip(self._buffers, ramps, strict=True):
-            torch.add(ramp, rank, out=buffer)
+        ramps = [ramp(buffer) for buffer in self._buffers]
+        for buffer, values in zip(self._buffers, ramps, strict=True):
+            torch.add(values, rank, out=buffer)
         self.step()
-        for buffer, ramp in zip(self._buffers, ramps, strict=True):
-            wrong += int((buffer != ranks * ramp + ranks * (ranks - 1) / 2).sum())
+        for buffer, values in zip(self._buffers, ramps, strict=True):
+            wrong += int((buffer != ranks * values + ranks * (ranks - 1) / 2).sum())
             buffer.zero_()
         return Check(
             name=name,
@@ -190,37 +215,10 @@ class Exchange:
         )
 
 
-def link_rate_check(
-    buckets: tuple[int, ...], ranks: int, fastest_step_s: float, bound_bytes_per_s: float
-) -> Check:
-    """The rate of leg `comm` must not exceed the emulated link's.
-
-    Args:
-        buckets: bytes of the exchanged buckets [byte].
-        ranks: number of ranks n; a ring all-reduce sends 2(n-1)/n of the size per rank.
-        fastest_step_s: shortest step of leg `comm` [s].
-        bound_bytes_per_s: rate of the link per direction [byte/s].
-
-    Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, section "AllReduce".
-    """
-    rate = 2 * (ranks - 1) / ranks * sum(buckets) / fastest_step_s
-    equation = f"2({ranks}-1)/{ranks} x {sum(buckets)} byte / {fastest_step_s:.6g} s"
-    return Check(
-        name="link_rate_bound",
-        passed=rate <= bound_bytes_per_s,
-        found=f"{equation} = {rate:.6g} byte/s",
-        expected=f"<= {bound_bytes_per_s:.6g} byte/s, the rate of the emulated link",
-    )
-
-
 def without_exchange(ddp: DistributedDataParallel, step: Callable[[nn.Module], None]) -> None:
     """Leg `nosync`: the same step under DDP, gradients not exchanged."""
     with ddp.no_sync():
         step(ddp)
-
-
-def _ramp(like: torch.Tensor) -> torch.Tensor:
-    return torch.arange(like.numel(), device=like.device).remainder_(_RAMP).add_(1).float()
 
 
 def _fingerprint(tensors: list[torch.Tensor]) -> float:

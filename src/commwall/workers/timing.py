@@ -143,9 +143,18 @@ def time_leg(
     while True:
         missing_s = pace.window_s - _since_s(start_ns)
         wanted = max(pace.min_steps - len(step_s), math.ceil(_MARGIN * missing_s / typical_s), 1)
-        step_s += _run(step, int(crew.most(wanted)), clock)
+        step_s += run_steps(step, int(crew.most(wanted)), clock)
         if crew.least(_since_s(start_ns)) >= pace.window_s and len(step_s) >= pace.min_steps:
             return Timed(warmup_s, settled, tuple(step_s), start_ns, time.monotonic_ns())
+
+
+def run_steps(step: Callable[[], object], count: int, clock: Clock) -> list[float]:
+    """Times of so many steps in a row [s]."""
+    clock.mark()
+    for _ in range(count):
+        step()
+        clock.mark()
+    return clock.intervals_s()
 
 
 def has_settled(step_s: list[float]) -> bool:
@@ -166,20 +175,11 @@ def _warm_up(
     start_ns = time.monotonic_ns()
     step_s: list[float] = []
     while True:
-        step_s += _run(step, 1, clock)
+        step_s += run_steps(step, 1, clock)
         if crew.least(has_settled(step_s)):
             return tuple(step_s), True
         if crew.most(_since_s(start_ns)) >= pace.warmup_max_s:
             return tuple(step_s), False
-
-
-def _run(step: Callable[[], object], count: int, clock: Clock) -> list[float]:
-    """Step times of so many steps in a row [s]."""
-    clock.mark()
-    for _ in range(count):
-        step()
-        clock.mark()
-    return clock.intervals_s()
 
 
 def _since_s(start_ns: int) -> float:

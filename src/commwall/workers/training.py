@@ -1,28 +1,30 @@
 """Suite `training`: all legs of one case, on this rank.
 
-Layer: workers. Reads and writes no file (but see `commwall.workers.memory`). Every rank runs
+Layer: workers. Reads and writes no file (but see `commwall.workers.peak`). Every rank runs
 `run_case` in step; the legs come in a fixed order, the exchange-free ones last, because ranks
 that do not exchange gradients drift apart.
 """
 
 import gc
-import sys
 from collections.abc import Callable
 from functools import partial
-
-import torch
+from statistics import median
 
 from commwall.schema.case import Leg, TrainingCase
-from commwall.schema.result import CaseResult, Mark, NamedCase, RuntimeFacts
+from commwall.schema.result import LEAST_BOUND_SHARE, CaseResult, Mark, NamedCase
 from commwall.schema.treatment import EmulatedLink
-from commwall.workers import legs, memory
-from commwall.workers.findings import Findings, merge
+from commwall.workers import legs, peak
+from commwall.workers.bounds import link_rate_check
+from commwall.workers.findings import Findings
 from commwall.workers.group import Group
 from commwall.workers.links import LinkCounters
+from commwall.workers.reporting import exchanged, runtime_facts, tell_progress
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
 
-LEAST_BOUND_SHARE = 0.95
-"""Below this share of the operations' time the emulated link does not bind: gloo does."""
+MOST_HOST_SHARE = 0.8
+"""Above this share of an eager step that one sample takes as well, the GPU does not decide."""
+ONE_SAMPLE_S = 0.7
+LEAST_STEPS = 10
 
 
 def run_case(named: NamedCase, group: Group) -> CaseResult:
@@ -38,9 +40,25 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
     findings = Findings(named.name, group.rank)
     _Run(named, group, findings).all_legs()
     gc.collect()
-    mine = findings.result().model_dump_json()
-    reports = group.texts(f"findings/{named.name}", mine)
-    return merge([CaseResult.model_validate_json(report) for report in reports])
+    return exchanged(named.name, group, findings)
+
+
+def host_doubt(one_sample_s: float, step_s: float, samples: int) -> Mark | None:
+    """The mark of a step that the host decides; None where the batch makes it longer.
+
+    Args:
+        one_sample_s: step time with one sample [s].
+        step_s: step time of the case [s].
+        samples: of the case.
+    """
+    if one_sample_s <= MOST_HOST_SHARE * step_s:
+        return None
+    detail = (
+        f"a step with 1 sample takes {one_sample_s:.3g} s, with {samples} samples {step_s:.3g} s: "
+        "what the batch does not change, the host's work above all, is more than "
+        f"{MOST_HOST_SHARE:.0%} of the step"
+    )
+    return Mark(name="host_bound", leg="single", detail=detail)
 
 
 class _Run:
@@ -48,23 +66,30 @@ class _Run:
 
     def __init__(self, named: NamedCase, group: Group, findings: Findings) -> None:
         self._name = named.name
-        self._case: TrainingCase = named.case
+        assert isinstance(named.case, TrainingCase)  # the suite chose this module
+        self._case = named.case
         self._group = group
         self._findings = findings
 
     def all_legs(self) -> None:
         device = self._group.device
         legs.require_precision(self._case, device)
-        no_peak = memory.reset_peak(device)
+        no_peak = peak.reset_peak(device)
         workload = legs.Workload(self._case, device, self._group.rank)
         self._findings.check(legs.parameter_check(workload))
         buckets = self._distributed_legs(workload)
-        self._findings.runtime = self._runtime(workload.parameters, buckets)
+        self._findings.runtime = runtime_facts(
+            self._group,
+            self._name,
+            parameters=workload.parameters,
+            step_flops=legs.step_flops(self._case),
+            buckets=buckets,
+        )
         if "comm" in self._case.legs:
             self._exchange_alone(buckets)
         if "single" in self._case.legs:
             self._one_rank_alone(workload)
-        self._findings.peak(no_peak or memory.peak_bytes(device))
+        self._findings.peak(no_peak or peak.peak_bytes(device))
 
     def _distributed_legs(self, workload: legs.Workload) -> tuple[int, ...]:
         """Legs under DDP; returns the bytes of its buckets."""
@@ -74,8 +99,11 @@ class _Run:
         self._findings.values("gradient_norm", first.gradient_norms)
         for check in first.checks:
             self._findings.check(check)
-        self._leg("full", partial(workload.step, ddp))
+        if "full" in self._case.legs:
+            workload.restart()
+            self._leg("full", partial(workload.step, ddp))
         if "nosync" in self._case.legs:
+            workload.restart()
             self._leg("nosync", partial(legs.without_exchange, ddp, workload.step))
         return legs.bucket_bytes(ddp)
 
@@ -86,21 +114,42 @@ class _Run:
         self._findings.check(exchange.check("exchanged_values_after_timing"))
         treatment = self._group.treatment
         if isinstance(treatment, EmulatedLink):
-            fastest_s, rate = min(timed.step_s), treatment.bandwidth_bytes_per_s
-            self._findings.check(legs.link_rate_check(buckets, self._group.size, fastest_s, rate))
+            check = link_rate_check(
+                collective="all_reduce",
+                message_bytes=sum(buckets),
+                ranks=self._group.size,
+                fastest_s=min(timed.step_s),
+                bound_bytes_per_s=treatment.bandwidth_bytes_per_s,
+            )
+            self._findings.check(check)
 
     def _one_rank_alone(self, workload: legs.Workload) -> None:
         """Rank 0 steps without DDP; the others sleep in the store until it is through."""
         gc.collect()  # DDP's hooks go with it
+        workload.restart()
         if self._group.rank == 0:
-            self._leg("single", partial(workload.step, workload.module), Alone())
+            timed = self._leg("single", partial(workload.step, workload.module), Alone())
+            if self._group.device.type == "cuda" and self._case.batch_per_gpu > 1:
+                self._one_sample(workload, timed)
         self._group.texts(f"single/{self._name}", "done")
+
+    def _one_sample(self, workload: legs.Workload, timed: Timed) -> None:
+        """Doubt a step that hardly gets shorter with one sample: the host, not the GPU, decides.
+
+        The host starts the same kernels whatever the batch; the GPU has next to nothing to do.
+        """
+        workload.draw((1, *self._case.batch_shape[1:]))
+        pace = Pace(window_s=ONE_SAMPLE_S, min_steps=LEAST_STEPS, warmup_max_s=ONE_SAMPLE_S)
+        step = partial(workload.step, workload.module)
+        small = time_leg(step, pace, clock_of(self._group.device), Alone())
+        self._findings.values("one_sample_step_time_s", small.step_s, "single")
+        doubt = host_doubt(median(small.step_s), median(timed.step_s), self._case.batch_per_gpu)
+        if doubt:
+            self._findings.mark(doubt)
 
     def _leg(self, leg: Leg, step: Callable[[], None], crew: Crew | None = None) -> Timed:
         """Time a leg and keep what was found."""
-        if self._group.rank == 0:
-            sys.stderr.write(f"commwall-progress {self._name} {leg}\n")
-            sys.stderr.flush()
+        tell_progress(self._group, self._name, leg)
         windows, link = self._case.windows, self._group.link
         pace = Pace(
             window_s=windows.full_s if leg == "full" else windows.other_s,
@@ -127,17 +176,3 @@ class _Run:
                 f"{link.operations} operations, gloo needed {link.late_ns / 1e9:.3g} s more"
             )
             self._findings.mark(Mark(name="emulation_not_binding", leg=leg, detail=detail))
-
-    def _runtime(self, parameters: int, buckets: tuple[int, ...]) -> RuntimeFacts:
-        device = self._group.device
-        cuda = device.type == "cuda"
-        name = torch.cuda.get_device_name(device) if cuda else "cpu"
-        return RuntimeFacts(
-            torch=torch.__version__,
-            cuda=torch.version.cuda if cuda else None,
-            nccl=".".join(map(str, torch.cuda.nccl.version())) if cuda else None,
-            device_names=self._group.texts(f"devices/{self._name}", name),
-            threads_per_rank=torch.get_num_threads(),
-            parameters=parameters,
-            bucket_bytes=buckets,
-        )

@@ -1,9 +1,44 @@
-"""The measured models, one module a family; all offer `build` and `batch` with one signature.
+"""The measured models, one module a family; all offer what `Family` names.
 
 Layer: workers. Reads and writes no file.
 """
 
-from commwall.workers.models import bert
+from typing import Protocol
 
-FAMILIES = {"bert": bert}
-"""Family -> the module that builds it; kept in step with `commwall.schema.case.PRESETS`."""
+import torch
+from torch import nn
+
+from commwall.workers.models import bert, resnet, swin, transformer_xl
+
+
+class Family(Protocol):
+    """A module that builds the models of one family."""
+
+    def parameters_expected(self, preset: str) -> int:
+        """Trainable parameters that a preset must have."""
+
+    def forward_flops(self, preset: str, shape: tuple[int, ...]) -> float | None:
+        """FLOPs of the forward pass of a batch; a multiplication and an addition are two.
+
+        Counted are the matrix products and convolutions, as papers do. None where unknown.
+        """
+
+    def build(self, preset: str) -> nn.Module:
+        """The model with random weights, in training mode; its call returns the loss."""
+
+    def batch(
+        self, preset: str, shape: tuple[int, ...], generator: torch.Generator
+    ) -> dict[str, torch.Tensor]:
+        """Synthetic data of one step, on the CPU: keyword arguments of the model's call.
+
+        State that a model keeps between steps is among them; the model overwrites it in place.
+        """
+
+
+FAMILIES: dict[str, Family] = {
+    "bert": bert,
+    "resnet": resnet,
+    "swin": swin,
+    "transformer_xl": transformer_xl,
+}
+"""Family -> the module that builds it; kept in step with `commwall.schema.case.MODELS`."""

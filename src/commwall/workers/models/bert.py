@@ -69,26 +69,44 @@ def parameters_expected(preset: str) -> int:
     return PRESETS[preset].parameters
 
 
+def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
+    """FLOPs of the forward pass of a batch.
+
+    A token and layer take 24 h^2 + 4 s h (projections, feed-forward, attention over s tokens of
+    width h), its prediction 2 h^2 + 2 h V (transformation, vocabulary of V words).
+
+    Source: Narayanan et al., arXiv:2104.04473, appendix "Floating-point operations"; the head is
+    that of transformers' BertForMaskedLM.
+
+    Args:
+        preset: which size.
+        shape: samples, tokens per sample.
+    """
+    size, (samples, length) = PRESETS[preset], shape
+    hidden = size.hidden
+    layer = 24 * hidden**2 + 4 * length * hidden
+    head = 2 * hidden**2 + 2 * hidden * size.vocabulary
+    return float(samples * length * (size.layers * layer + head))
+
+
 def build(preset: str) -> nn.Module:
     """The model with random weights drawn from torch's global generator, in training mode."""
     return MaskedLanguageModel(PRESETS[preset]).train()
 
 
 def batch(
-    preset: str, samples: int, sequence_length: int, generator: torch.Generator
+    preset: str, shape: tuple[int, ...], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
     """Synthetic data of one step, on the CPU.
 
     Args:
         preset: whose vocabulary to draw from.
-        samples: size of the batch.
-        sequence_length: tokens per sample.
+        shape: samples, tokens per sample.
         generator: where the randomness comes from.
 
     Returns:
-        Keyword arguments of the model's call, each [samples, sequence_length].
+        Keyword arguments of the model's call, each [samples, tokens].
     """
-    shape = (samples, sequence_length)
     words = torch.randint(_FIRST_WORD, PRESETS[preset].vocabulary, shape, generator=generator)
     masked = torch.rand(shape, generator=generator) < _MASKED_SHARE
     masked[:, 0] = True  # no sample is without a prediction

@@ -1,0 +1,146 @@
+"""Collectives and copies of one record, size by size, and what a round says of them.
+
+Layer: analysis. Reads no file. A size whose time the emulated link did not set has no bandwidth
+to be judged by: its values are shown as they are, and enter no verdict.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from commwall.analysis.names import (
+    ALGBW,
+    BUSBW,
+    LATENCY,
+    MEMORY_BANDWIDTH,
+    OPERATION_TIME,
+    Quantity,
+)
+from commwall.schema.case import TRAFFIC, CollectivesCase, MemoryCase
+from commwall.schema.collective import bus_bandwidth
+from commwall.schema.record import Record
+from commwall.schema.result import LEAST_BOUND_SHARE, Series
+from commwall.schema.units import size_text
+
+NOT_BINDING = "gloo under the emulated link, not the link, sets the time of {size}"
+"""Reason why a size is no evidence on the link."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size of a collective, a copy, or a copy between two devices."""
+
+    message_bytes: int
+    """Size of the full buffer [byte]."""
+    rank: int | None
+    """Rank that copies into its peer; None where all ranks take part."""
+    peer: int | None
+    """Rank whose device receives."""
+    bound_share: float | None
+    """Least share of the time that the emulated link set; None where the link is a real one."""
+    values: dict[Quantity, float]
+    """Time of one operation, the median over groups of the slowest rank's [s], and the
+    bandwidths it implies [byte/s]."""
+
+    @property
+    def bound(self) -> bool:
+        """False where something else than the link under test set the time."""
+        return self.bound_share is None or self.bound_share >= LEAST_BOUND_SHARE
+
+
+def points(record: Record) -> tuple[Point, ...]:
+    """All sizes of a record that ranks timed alike, ascending; pairs of devices apart."""
+    groups: dict[tuple[int, int | None, int | None], list[Series]] = {}
+    for series in record.series:
+        if series.metric == "operation_time_s" and series.phase == "measured":
+            rank = None if series.peer is None else series.rank
+            groups.setdefault((series.message_bytes or 0, rank, series.peer), []).append(series)
+    return tuple(
+        _point(record, *place, [series.values for series in own])
+        for place, own in groups.items()
+        if place[0] and len({len(series.values) for series in own}) == 1 and own[0].values
+    )
+
+
+def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
+    """A record's quantities, and why others are absent.
+
+    Bandwidths are those of the largest size (of the slowest pair of devices), the latency that
+    of the smallest.
+    """
+    found = points(record)
+    largest, smallest = _planned_ends(record)
+    memory = isinstance(record.case, MemoryCase)
+    ends = dict.fromkeys((MEMORY_BANDWIDTH,) if memory else (BUSBW, ALGBW), largest)
+    ends |= {} if memory else {LATENCY: smallest}
+    values: dict[Quantity, float] = {}
+    absent: dict[Quantity, str] = {}
+    for quantity, message_bytes in ends.items():
+        at_end = [point for point in found if point.message_bytes == message_bytes]
+        reason = _why_absent(at_end, message_bytes)
+        if reason:
+            absent[quantity] = reason
+        elif quantity == LATENCY:
+            values[quantity] = at_end[0].values[OPERATION_TIME]
+        else:
+            values[quantity] = min(point.values[quantity] for point in at_end)
+    return values, absent
+
+
+def _planned_ends(record: Record) -> tuple[int, int]:
+    """Largest and smallest size that the case asks for [byte]."""
+    case = record.case
+    if isinstance(case, MemoryCase):
+        return case.buffer_bytes[-1], case.buffer_bytes[0]
+    assert isinstance(case, CollectivesCase)
+    sizes = case.message_sizes(record.platform.world_size)
+    return sizes[-1], sizes[0]
+
+
+def _why_absent(at_end: list[Point], message_bytes: int) -> str | None:
+    if not at_end:
+        return f"{size_text(message_bytes)} has no times, or ranks timed different numbers"
+    if not all(point.bound for point in at_end):
+        return NOT_BINDING.format(size=size_text(message_bytes))
+    return None
+
+
+def _point(
+    record: Record,
+    message_bytes: int,
+    rank: int | None,
+    peer: int | None,
+    times_s: Iterable[tuple[float, ...]],
+) -> Point:
+    time_s = median(max(ranks) for ranks in zip(*times_s, strict=True))
+    return Point(
+        message_bytes=message_bytes,
+        rank=rank,
+        peer=peer,
+        bound_share=_bound_share(record, message_bytes),
+        values={OPERATION_TIME: time_s, **_bandwidths(record, message_bytes, time_s)},
+    )
+
+
+def _bandwidths(record: Record, message_bytes: int, time_s: float) -> dict[Quantity, float]:
+    case = record.case
+    if isinstance(case, MemoryCase):
+        return {MEMORY_BANDWIDTH: TRAFFIC[case.operation].counted * message_bytes / time_s}
+    assert isinstance(case, CollectivesCase)
+    busbw = bus_bandwidth(
+        message_bytes=message_bytes,
+        time_s=time_s,
+        ranks=record.platform.world_size,
+        collective=case.collective,
+    )
+    return {BUSBW: busbw, ALGBW: message_bytes / time_s}
+
+
+def _bound_share(record: Record, message_bytes: int) -> float | None:
+    shares = [
+        value
+        for series in record.series
+        if series.metric == "link_bound_share" and series.message_bytes == message_bytes
+        for value in series.values
+    ]
+    return min(shares, default=None)

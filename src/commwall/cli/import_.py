@@ -1,0 +1,29 @@
+"""`commwall import FILE`: take in a campaign that was measured elsewhere.
+
+Layer: cli. Writes below `results/<campaign>/`; see `commwall.records.arrival`.
+"""
+
+import argparse
+from pathlib import Path
+
+from commwall.records.arrival import take_in
+from commwall.records.bundle import BundleError
+from commwall.records.layout import Layout
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("file", type=Path, help="a file that `commwall bundle` wrote")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the bundle, place it, and say what is new."""
+    path: Path = arguments.file
+    if not path.is_file():
+        raise BundleError("there is no such file", where=str(path))
+    arrival = take_in(Layout(Path()), path)
+    print(
+        f"{arrival.campaign}: {arrival.placed} records are new, {arrival.known} were here; "
+        "`make report` renders them"
+    )
+    return 0

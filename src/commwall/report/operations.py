@@ -1,0 +1,153 @@
+"""Collectives and copies on a page: verdicts, values of every size, a figure over size.
+
+Layer: report. Reads and writes no file.
+"""
+
+from collections.abc import Iterator
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from commwall.analysis.names import BUSBW, QUANTITIES_OF, Quantity
+from commwall.analysis.result import Analysis
+from commwall.analysis.tables import Tables
+from commwall.analysis.verdicts import Verdict
+from commwall.analysis.wording import centre_text, noise_short_text, sentence, short_text
+from commwall.report.figures import Looks
+from commwall.report.html import Html, joined, paragraph, table
+from commwall.report.page import Page
+from commwall.report.style import new_figure, title_figure
+from commwall.schema.case import SuiteName
+from commwall.schema.units import quantity_text, size_text
+
+_ENDS = {"latency_s": "at the smallest size"}
+_SIZE_TICKS = tuple(8 * 16**power for power in range(9))
+
+
+def verdicts(page: Page, suite: SuiteName) -> Html:
+    """Verdicts of a suite, a table for each of its quantities; or why there is none."""
+    analysis = page.analysis
+    own = [verdict for verdict in analysis.verdicts if verdict.suite == suite]
+    if not own:
+        return paragraph(f"No verdict: this campaign compares nothing of suite {suite}.", "verdict")
+    return joined(_verdict_table(analysis, own, quantity) for quantity in QUANTITIES_OF[suite])
+
+
+def main_verdicts(page: Page) -> Html:
+    """The first quantity of every suite but training, a table each; empty if there is none."""
+    own = [verdict for verdict in page.analysis.primary if verdict.suite != "training"]
+    quantities = dict.fromkeys(verdict.quantity for verdict in own)
+    return joined(_verdict_table(page.analysis, own, quantity) for quantity in quantities)
+
+
+def sizes(page: Page, quantity: Quantity) -> Html:
+    """A quantity of every case, size and platform: median, least and greatest round."""
+    rows = page.tables.sizes
+    own = rows[(rows["metric"] == quantity.metric_id) & rows["admitted"]]
+    labels = list(dict.fromkeys(own["label"]))
+    keys = ["case", "message_bytes", "rank", "peer"]
+    lines = [
+        (_place(*place), *(_rounds_text(line, label, quantity) for label in labels))
+        for place, line in own.groupby(keys, sort=False, dropna=False)
+    ]
+    if not lines:
+        return paragraph(f"{quantity.label}: no value, see the gaps", "missing")
+    words = f"{quantity.label}: median of the rounds (least to greatest)."
+    return table(("case, size", *labels), lines, words)
+
+
+def size_figure(tables: Tables, looks: Looks, quantity: Quantity = BUSBW) -> Figure:
+    """A quantity over message size on logarithmic axes: line = median, marks = rounds."""
+    rows = tables.sizes
+    own = rows[(rows["metric"] == quantity.metric_id) & rows["admitted"]]
+    if own.empty:
+        return Figure(label=f"{quantity.label}: no value, see the gaps")
+    cases = list(own.groupby("case", sort=False))
+    figure, panels = new_figure(2.6 for _ in cases)
+    for axes, (case, of_case) in zip(panels, cases, strict=True):
+        for platform, line in of_case.groupby("platform", sort=False):
+            _draw_line(axes, line, looks, str(platform))
+        axes.set_title(f"case {case}")
+        _size_axes(axes, quantity)
+    panels[0].legend(frameon=False, fontsize=9)
+    words = f"{quantity.label[:1].upper()}{quantity.label[1:]} over message size"
+    title_figure(figure, words, emulated=bool(own["emulated"].any()))
+    return figure
+
+
+def _draw_line(axes: Axes, line: pd.DataFrame, looks: Looks, platform: str) -> None:
+    """Hollow marks where the emulated link did not set the time."""
+    look, typical = looks[platform], line.groupby("message_bytes")["value"].median()
+    label = f"{line['label'].iloc[0]}, n = {line['round'].nunique()}"
+    axes.plot(typical.index, typical, color=look.color, linewidth=1.4, label=label)
+    for bound, fill in ((True, look.color), (False, "white")):
+        own = line[line["bound"] == bound]
+        axes.plot(
+            own["message_bytes"], own["value"], look.marker, mfc=fill, mec=look.color,
+            ms=4.5, mew=1, linestyle="none", alpha=0.9,
+        )  # fmt: skip
+
+
+def _size_axes(axes: Axes, quantity: Quantity) -> None:
+    unit = quantity.metric.unit
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    low, high = axes.get_xlim()
+    axes.set_xticks([tick for tick in _SIZE_TICKS if low <= tick <= high])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size_text(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity_text(value, unit)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("size of the full buffer, logarithmic")
+    axes.set_ylabel(f"{quantity.label}, log.")
+    axes.grid(color="#DDDDDD", linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def _verdict_table(analysis: Analysis, own: list[Verdict], quantity: Quantity) -> Html:
+    """One row a case and comparison, controls last."""
+    level = f"A / B ({100 * analysis.confidence:g} % interval)"
+    heads = ("case", "A", "B", "verdict", "median A", "median B", level, "noise floor", "n")
+    ordered = sorted(own, key=lambda verdict: verdict.comparison.control)
+    rows = [_verdict_row(analysis, v) for v in ordered if v.quantity == quantity]
+    end = _ENDS.get(quantity.metric_id, "at the largest size")
+    return table(heads, rows, f"{quantity.label[:1].upper()}{quantity.label[1:]} {end}.")
+
+
+def _verdict_row(analysis: Analysis, verdict: Verdict) -> tuple[str, ...]:
+    sides = (verdict.comparison.a, verdict.comparison.b)
+    unit, ratio = verdict.quantity.metric.unit, verdict.ratio
+    medians = [quantity_text(value, unit) for value in verdict.medians or ()] or ["absent"] * 2
+    return (
+        verdict.case,
+        *(analysis.names[side] for side in sides),
+        short_text(verdict),
+        *medians,
+        centre_text(ratio) if ratio else "none",
+        noise_short_text(verdict),
+        str(verdict.n),
+    )
+
+
+def _place(case: str, message_bytes: int, rank: int | None, peer: int | None) -> str:
+    pair = "" if pd.isna(peer) else f", device {rank} to {peer}"
+    return f"{case}, {size_text(message_bytes)}{pair}"
+
+
+def _rounds_text(line: pd.DataFrame, label: str, quantity: Quantity) -> str:
+    own = line[line["label"] == label]
+    if own.empty:
+        return "absent"
+    values, unit = own["value"], quantity.metric.unit
+    shown = [quantity_text(value, unit) for value in (values.median(), values.min(), values.max())]
+    doubt = "" if own["bound"].all() else "; not the link's"
+    return f"{shown[0]} ({shown[1]} to {shown[2]}){doubt}"
+
+
+def main_lines(analysis: Analysis) -> Iterator[str]:
+    """Verdicts of every suite but training that compare treatments, one line each."""
+    for verdict in analysis.primary:
+        if verdict.suite != "training" and not verdict.comparison.control:
+            yield f"{verdict.case}: {sentence(verdict, analysis.names)}"

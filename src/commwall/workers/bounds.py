@@ -1,0 +1,36 @@
+"""What an emulated link allows, and whether it set the time of what was measured.
+
+Layer: workers. Reads and writes no file.
+"""
+
+from commwall.schema.collective import Collective, bus_bandwidth, wire_share
+from commwall.schema.result import Check
+
+
+def link_rate_check(
+    *,
+    collective: Collective,
+    message_bytes: int,
+    ranks: int,
+    fastest_s: float,
+    bound_bytes_per_s: float,
+) -> Check:
+    """The bus bandwidth of a collective must not exceed the rate of the link.
+
+    Args:
+        collective: which operation.
+        message_bytes: size of the full buffer [byte].
+        ranks: number of ranks.
+        fastest_s: shortest time of the operation [s].
+        bound_bytes_per_s: rate of the link per direction [byte/s].
+    """
+    rate = bus_bandwidth(
+        message_bytes=message_bytes, time_s=fastest_s, ranks=ranks, collective=collective
+    )
+    share = wire_share(collective, ranks)
+    return Check(
+        name="link_rate_bound",
+        passed=rate <= bound_bytes_per_s,
+        found=f"{share:g} x {message_bytes} byte / {fastest_s:.6g} s = {rate:.6g} byte/s",
+        expected=f"<= {bound_bytes_per_s:.6g} byte/s, the rate of the emulated link",
+    )

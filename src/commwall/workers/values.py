@@ -1,0 +1,18 @@
+"""Known values with which buffers are filled before a result is judged.
+
+Layer: workers. Reads and writes no file.
+"""
+
+import torch
+
+POISON = -1.0
+"""Fills what a result must overwrite; no known value is negative."""
+_PERIODS = {torch.float32: 1021, torch.bfloat16: 7}
+"""Prime, so that no two parts of a buffer hold the same values. Sums over ranks stay exact:
+in float32 always, in bfloat16 (whole numbers up to 256) for up to 15 ranks."""
+
+
+def ramp(like: torch.Tensor) -> torch.Tensor:
+    """Values that count from 1 to a prime over and over, in the tensor's shape, type and place."""
+    counted = torch.arange(like.numel(), device=like.device)
+    return counted.remainder_(_PERIODS[like.dtype]).add_(1).to(like.dtype)

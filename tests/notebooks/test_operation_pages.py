@@ -1,0 +1,136 @@
+"""Pages of suites memory and collectives, from golden records by the real path."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pandas as pd
+import pytest
+
+from commwall.analysis.result import analyse_campaign
+from commwall.analysis.tables import Tables, tidy_tables
+from commwall.cli.main import main
+from commwall.records.layout import Layout
+from commwall.report import operations
+from commwall.report.style import looks_of
+from tests.golden.build import FAST
+from tests.golden.operations import CAMPAIGN, SKIPPED, write_campaign
+from tests.notebooks.conftest import REPOSITORY
+
+PAGES = ("summary", "memory", "collectives")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    root = tmp_path_factory.mktemp("checkout")
+    layout = write_campaign(root)
+    (root / "notebooks").symlink_to(REPOSITORY / "notebooks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        assert main(["tables", CAMPAIGN]) == 0
+        for name in PAGES:
+            assert main(["render", CAMPAIGN, name]) == 0
+        assert main(["site", CAMPAIGN]) == 0
+        yield layout
+
+
+@pytest.fixture(scope="module")
+def tables(published: Layout) -> Tables:
+    return tidy_tables(analyse_campaign(published, CAMPAIGN, 0.95))
+
+
+def page_of(layout: Layout, name: str) -> str:
+    return unescape((layout.notebooks_dir(CAMPAIGN) / f"{name}.html").read_text())
+
+
+def rows_of(page: str, caption: str) -> list[str]:
+    """Rows of the table with that caption, as text with | between cells."""
+    (body,) = re.findall(rf"{re.escape(caption)}</p>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
+    return ["|".join(re.findall(r">([^<>]+)</t[hd]>", row)) for row in rows]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_verdict_first_then_limits_then_provenance(published: Layout, name: str) -> None:
+    page = page_of(published, name)
+    order = ['id="Verdict"', 'id="What-this-does-not-show"', 'id="Provenance"']
+    places = [page.index(mark) for mark in order]
+    assert places == sorted(places)
+    assert 'class="error"' not in page
+
+
+def test_bus_bandwidth_verdicts_are_those_of_the_table(published: Layout) -> None:
+    rows = rows_of(page_of(published, "collectives"), "Bus bandwidth at the largest size.")
+    assert len(rows) == 4
+    assert rows[0].startswith("all-reduce|fast link, emulated")
+    assert "A has higher bus bandwidth by" in rows[0]
+    # 128 B in 4 ms and in 40, 32 and 50 ms; the control's floor is 5.0 %
+    assert "32.0 kB/s|3.20 kB/s|10.00 (" in rows[0]
+    assert rows[0].endswith("|5.0 %|3")
+    assert "this is the A/A control" in rows[-1]
+
+
+def test_every_size_stands_there_and_says_what_is_not_the_links(published: Layout) -> None:
+    page = page_of(published, "collectives")
+    rows = rows_of(page, "bus bandwidth: median of the rounds (least to greatest).")
+    assert [row.split("|")[0] for row in rows] == [
+        f"{case}, {size}"
+        for case in ("all-reduce", "all-gather")
+        for size in ("8.00 B", "32.0 B", "128 B")
+    ]
+    assert rows[0].count("not the link's") == 3
+    assert not any("not the link's" in row for row in rows[1:])
+
+
+def test_memory_page_has_values_and_says_what_was_skipped(published: Layout) -> None:
+    page = page_of(published, "memory")
+    rows = rows_of(page, "memory bandwidth: median of the rounds (least to greatest).")
+    assert rows[1].startswith("copy, 3.81 MiB|2.00 GB/s (2.00 GB/s to 2.00 GB/s)")
+    assert SKIPPED in page
+
+
+def test_summary_and_landing_page_have_the_main_verdicts(published: Layout) -> None:
+    summary = page_of(published, "summary")
+    assert len(rows_of(summary, "Bus bandwidth at the largest size.")) == 4
+    assert len(rows_of(summary, "Memory bandwidth at the largest size.")) == 4
+    assert "all_gather|float32|3 up to 128 B" in "".join(
+        rows_of(summary, "Cases of other suites, every parameter resolved.")
+    )
+    landing = unescape((published.site_dir() / "index.html").read_text())
+    assert re.search(r"<li>all-reduce: fast link.* has higher bus bandwidth by", landing)
+    assert "page throughput: not rendered" not in landing  # the campaign has no training
+    assert "Collectives: bus bandwidth over message size" in landing
+
+
+def test_sizes_hold_the_golden_values(published: Layout) -> None:
+    sizes = pd.read_csv(published.tables_dir(CAMPAIGN) / "sizes.csv")
+    own = sizes.query(
+        "case == 'all-gather' and message_bytes == 128 and metric == 'busbw_bytes_per_s'"
+    )
+    fast = own[own["platform"] == FAST]
+    assert fast["value"].tolist() == pytest.approx([64 / 0.004] * 3)
+    assert set(fast["unit"]) == {"byte/s"}
+    raw = pd.read_csv(published.tables_dir(CAMPAIGN) / "measurements.csv")
+    assert {8, 32, 128} <= set(raw["message_bytes"].dropna())
+
+
+def test_figure_has_a_line_a_platform_and_hollow_marks_where_gloo_was_late(
+    tables: Tables,
+) -> None:
+    looks = looks_of(dict.fromkeys(tables.sizes["platform"]))
+    figure = operations.size_figure(tables, looks)
+    assert "(emulated links)" in figure.get_suptitle().replace("\n", " ")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["case all-reduce", "case all-gather"]
+    for axes in figure.axes:
+        assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+        lines = [line for line in axes.lines if line.get_linestyle() == "-"]
+        assert [list(line.get_xdata()) for line in lines] == [[8, 32, 128]] * 3
+        hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+        late = 3 if axes.get_title(loc="left") == "case all-reduce" else 0
+        assert [len(line.get_xdata()) for line in hollow] == [late] * 3
+
+
+def test_no_sizes_give_a_sentence(tables: Tables) -> None:
+    empty = Tables(**{**vars(tables), "sizes": tables.sizes.head(0)})
+    assert operations.size_figure(empty, {}).get_label() == "bus bandwidth: no value, see the gaps"

@@ -1,0 +1,290 @@
+"""Suites collectives and memory: launches through torchrun, and the parts they are made of."""
+
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+# ruff: noqa: E402 - without torch this module is skipped before it imports it
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from launching import emulated, failed_results, faulty_package, launched, request
+
+from commwall.schema.case import Case, CollectivesCase, MemoryCase, MemoryOperation
+from commwall.schema.collective import COLLECTIVES, wire_share
+from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
+from commwall.workers import memory
+from commwall.workers.repetitions import LEAST_GROUPS, MOST_GROUPS, time_repetitions
+from commwall.workers.values import POISON, ramp
+
+FAST, SLOW = 100e6, 10e6
+LATENCY_S = 20e-6
+LARGEST = 2**20
+CPU = torch.device("cpu")
+WRONG_COLLECTIVES = """
+
+_right = _moves
+
+
+def _moves(collective, rank, ranks):
+    def spoil(received, sent):
+        _right(collective, rank, ranks)(received, sent)
+        if rank == 1:
+            received[-1] += 1
+
+    return spoil
+"""
+WRONG_COPIES = """
+
+def _copying(source, target):
+    return Transfer(lambda: target[:-1].copy_(source[:-1]), (source, target))
+"""
+
+
+def asked(folder: Path, rate: float, suite: str, cases: dict[str, Case]) -> LaunchRequest:
+    named = tuple(NamedCase(name=name, case=case) for name, case in cases.items())
+    changes = {"suite": suite, "cases": named}
+    return request(folder, emulated(rate, LATENCY_S)).model_copy(update=changes)
+
+
+def collectives(window_s: float = 0.05, max_bytes: int = LARGEST) -> dict[str, Case]:
+    return {
+        name.replace("_", "-"): CollectivesCase(
+            collective=name, max_bytes=max_bytes, window_s=window_s
+        )
+        for name in COLLECTIVES
+    }
+
+
+def results(folder: Path, wanted: LaunchRequest) -> dict[str, CaseResult]:
+    with launched(wanted) as (launch, log):
+        assert launch.wait(timeout=90) == 0, log.read_text()
+    return {
+        named.name: CaseResult.model_validate_json((folder / f"{named.name}.json").read_text())
+        for named in wanted.cases
+    }
+
+
+@pytest.fixture(scope="module")
+def exchanged(tmp_path_factory: pytest.TempPathFactory) -> dict[float, dict[str, CaseResult]]:
+    """All collectives on two links: rate -> case -> result."""
+    found = {}
+    for rate in (FAST, SLOW):
+        folder = tmp_path_factory.mktemp("collectives")
+        found[rate] = results(folder, asked(folder, rate, "collectives", collectives()))
+    return found
+
+
+@pytest.mark.parametrize("rate", [FAST, SLOW])
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_largest_message_takes_the_links_time(
+    exchanged: dict[float, dict[str, CaseResult]], collective: str, rate: float
+) -> None:
+    result = exchanged[rate][collective.replace("_", "-")]
+    expected_s = LATENCY_S + wire_share(collective, 2) * LARGEST / rate  # type: ignore[arg-type]
+    for rank in (0, 1):
+        times_s = values(result, "operation_time_s", LARGEST, rank)
+        assert len(times_s) >= LEAST_GROUPS
+        assert expected_s <= min(times_s)
+        assert statistics.median(times_s) < 1.5 * expected_s
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_every_size_of_every_rank_is_checked_and_told(
+    exchanged: dict[float, dict[str, CaseResult]], collective: str
+) -> None:
+    result = exchanged[FAST][collective.replace("_", "-")]
+    sizes = CollectivesCase(collective=collective, max_bytes=LARGEST).message_sizes(2)  # type: ignore[arg-type]
+    assert sizes[0] == 8 and sizes[-1] == LARGEST
+    for rank in (0, 1):
+        for size in sizes:
+            times_s = values(result, "operation_time_s", size, rank)
+            assert LEAST_GROUPS <= len(times_s) <= MOST_GROUPS
+            assert len(values(result, "link_bound_share", size, rank)) == 1
+            assert len(values(result, "repetitions", size, rank)) == 1
+    checked = [check.name for check in result.checks if check.passed]
+    for name in ("received_values", "received_values_after_timing", "link_rate_bound"):
+        assert checked.count(name) == len(sizes)
+    assert len(checked) == len(result.checks)
+    assert result.runtime is not None and result.runtime.parameters is None
+
+
+def test_copies_in_ram_are_measured_and_transfers_are_skipped_with_their_reason(
+    tmp_path: Path,
+) -> None:
+    sizes = (2**16, 2**20)
+    cases: dict[str, Case] = {
+        operation: MemoryCase(operation=operation, buffer_bytes=sizes, window_s=0.05)
+        for operation in ("copy", "triad", "peer")
+    }
+    found = results(tmp_path, asked(tmp_path, FAST, "memory", cases))
+    for operation in ("copy", "triad"):
+        assert found[operation].status == "ok"
+        for rank in (0, 1):
+            small, large = (
+                min(values(found[operation], "operation_time_s", size, rank)) for size in sizes
+            )
+            assert 0 < small < large < 0.05  # a memory of 20 MB/s there is not
+        assert all(check.passed for check in found[operation].checks)
+    assert found["peer"].status == "skipped"
+    assert "on device cpu there is one memory" in str(found["peer"].detail)
+
+
+@pytest.mark.parametrize(
+    ("suite", "fault", "check", "ranks"),
+    [
+        ("collectives", WRONG_COLLECTIVES, "received_values", {1}),
+        ("memory", WRONG_COPIES, "copied_values", {0, 1}),
+    ],
+)
+def test_a_wrong_result_fails_the_case(
+    tmp_path: Path, suite: str, fault: str, check: str, ranks: set[int]
+) -> None:
+    cases: dict[str, Case] = {
+        "collectives": {
+            "case": CollectivesCase(collective="all_gather", max_bytes=8, window_s=0.05)
+        },
+        "memory": {"case": MemoryCase(operation="copy", buffer_bytes=(64,), window_s=0.05)},
+    }[suite]  # type: ignore[assignment]
+    environment = faulty_package(tmp_path / "package")
+    module = tmp_path / "package/commwall/workers" / f"{suite}.py"
+    module.write_text(module.read_text() + fault)
+    with launched(asked(tmp_path, FAST, suite, cases), environment) as (launch, log):
+        assert launch.wait(timeout=90) != 0
+    failed = failed_results(tmp_path)
+    assert failed, log.read_text()
+    assert set(failed) <= {f"case.rank{rank}.failed.json" for rank in ranks}
+    for result in failed.values():
+        assert result.cause == "check_failed"
+        assert result.checks[-1].name == check
+        assert result.checks[-1].found.startswith("1 of ")
+    assert not (tmp_path / "case.json").exists()
+
+
+def values(result: CaseResult, metric: str, size: int, rank: int) -> tuple[float, ...]:
+    """The measured values of a metric at one size on one rank."""
+    (found,) = [
+        series.values
+        for series in result.series
+        if (series.metric, series.message_bytes, series.rank, series.phase)
+        == (metric, size, rank, "measured")
+    ]
+    return found
+
+
+class MadeUpTime:
+    """A clock and a crew of two, the other of whom takes twice as long."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.marks: list[float] = []
+
+    def spend(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def mark(self) -> None:
+        self.marks.append(self.now_s)
+
+    def intervals_s(self) -> list[float]:
+        marks, self.marks = self.marks, []
+        return [after - before for before, after in zip(marks, marks[1:], strict=False)]
+
+    def most(self, value: float) -> float:
+        return 2 * value
+
+    def least(self, value: float) -> float:
+        return value
+
+
+@pytest.mark.parametrize(
+    ("each_s", "groups", "repetitions"),
+    [
+        (0.001, 10, 5),  # the crew says 2 ms: 100 ms are 50 repetitions
+        (0.012, 5, 1),
+        (1.0, 3, 1),
+    ],
+)
+def test_groups_fill_the_window_as_the_slowest_sees_it(
+    each_s: float, groups: int, repetitions: int
+) -> None:
+    made_up = MadeUpTime()
+    before = []
+    found = time_repetitions(
+        lambda: made_up.spend(each_s),
+        0.1,
+        made_up,
+        made_up,
+        lambda: before.append(made_up.now_s),
+    )
+    assert (len(found.time_s), found.repetitions) == (groups, repetitions)
+    assert found.time_s == pytest.approx([each_s] * groups)
+    assert found.warmup_s == pytest.approx([each_s] * len(found.warmup_s))
+    assert made_up.now_s - before[0] == pytest.approx(groups * repetitions * each_s)
+
+
+@pytest.mark.parametrize(
+    ("make", "right"),
+    [
+        (lambda: memory.own_transfer("copy", 4096, CPU), True),
+        (lambda: memory.own_transfer("triad", 4096, CPU), True),
+        (lambda: memory.own_transfer("host_to_device_pageable", 4096, CPU), True),
+        (lambda: memory.own_transfer("device_to_host_pageable", 4096, CPU), True),
+        (lambda: memory.peer_transfer("peer", 4096, CPU, CPU), True),
+        (lambda: nothing_moved(), False),
+    ],
+)
+def test_transfers_are_judged_by_known_values(
+    make: Callable[[], memory.Transfer], right: bool
+) -> None:
+    transfer = make()
+    check = transfer.check("copied_values")
+    assert transfer.buffer_bytes == 4096
+    assert check.passed is right
+    assert check.found == f"{0 if right else 1024} of 1024 values wrong at 4096 byte"
+
+
+def nothing_moved() -> memory.Transfer:
+    return memory.Transfer(lambda: None, (torch.zeros(1024), torch.zeros(1024)))
+
+
+@pytest.mark.parametrize(
+    ("operation", "device", "ranks", "reason"),
+    [
+        ("copy", "cpu", 2, None),
+        ("triad", "cuda", 1, None),
+        ("host_to_device_pinned", "cpu", 2, "on device cpu there is one memory"),
+        ("peer", "cpu", 2, "on device cpu there is one memory"),
+        ("device_to_host_pageable", "cuda", 1, None),
+        ("peer", "cuda", 1, "one process has one device"),
+        ("peer_bidirectional", "cuda", 2, None),
+    ],
+)
+def test_an_operation_without_its_memory_is_skipped(
+    operation: MemoryOperation, device: str, ranks: int, reason: str | None
+) -> None:
+    found = memory.why_skipped(operation, device, ranks)
+    assert found is None if reason is None else str(found).startswith(reason)
+
+
+def test_pairs_of_devices() -> None:
+    assert memory.pairs_of("peer", 3) == ((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
+    assert memory.pairs_of("peer_bidirectional", 3) == ((0, 1), (0, 2), (1, 2))
+
+
+def test_a_peer_out_of_reach_is_a_gap() -> None:
+    assert memory.unreachable(0, 1, lambda a, b: True) is None
+    gap = memory.unreachable(0, 1, lambda a, b: (a, b) != (0, 1))
+    assert gap is not None
+    assert gap.what == "peer access of device 0 to device 1"
+    assert "staged through host memory" in gap.reason
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_known_values_differ_between_equal_parts_and_from_the_poison(dtype: torch.dtype) -> None:
+    values = ramp(torch.empty(4096, dtype=dtype))
+    for parts in (2, 4, 8):
+        first, second, *_ = values.chunk(parts)
+        assert bool((first != second).all())
+    assert float(values.min()) == 1 and float(values.max()) <= 1021 and POISON < 0

@@ -1,0 +1,209 @@
+"""GPUs from a made-up NVML: links, hiding, instances, strangers, energy."""
+
+import itertools
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from commwall.host.gpu_links import link_matrix, peer_access
+from commwall.host.gpu_power import (
+    GpuMeter,
+    Reading,
+    counter_energy,
+    found_of,
+    strangers_on,
+    why_no_counter,
+)
+from commwall.host.gpus import probe_gpus, visible_handles
+from commwall.host.secrecy import short_digest
+from commwall.schema.result import Gap
+from tests.unit.fake_nvml import fake_nvml, refuse
+
+SECOND = 10**9
+DIGESTS = tuple(short_digest(f"GPU-{i}{i}aa-secret") for i in range(2))
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    (tmp_path / "proc/driver/nvidia").mkdir(parents=True)
+    (tmp_path / "proc/driver/nvidia/version").touch()
+    return tmp_path
+
+
+def install(monkeypatch: pytest.MonkeyPatch, nvml: SimpleNamespace) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+
+
+def test_links_through_a_switch_are_counted(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, fake_nvml())
+    probe = probe_gpus(driver)
+    assert probe.link_matrix == (("X", "NV18"), ("NV18", "X"))
+    assert (probe.peer_access, probe.gaps, probe.reason) == (True, (), None)
+    assert [gpu.partitioned for gpu in probe.gpus] == [False, False]
+
+
+def test_direct_links_count_only_towards_the_other_gpu() -> None:
+    ends = {(0, 0): 1, (0, 1): 1, (0, 2): 2, (1, 0): 0, (1, 1): 0, (2, 0): 0}
+    nvml = fake_nvml(
+        3,
+        nvmlDeviceGetNvLinkState=lambda handle, link: (handle, link) in ends,
+        nvmlDeviceGetNvLinkRemotePciInfo=lambda handle, link: SimpleNamespace(
+            busId=f"bus-{ends[handle, link]}"
+        ),
+        nvmlDeviceGetP2PStatus=lambda one, other, what: int({one, other} == {1, 2}),
+    )
+    matrix, gap = link_matrix(nvml, [0, 1, 2])
+    assert matrix == (("X", "NV2", "NV1"), ("NV2", "X", "NODE"), ("NV1", "NODE", "X"))
+    assert gap is None
+    assert peer_access(nvml, [0, 1, 2]) is False
+
+
+def test_links_whose_far_end_is_not_told_count() -> None:
+    nvml = fake_nvml(nvmlDeviceGetNvLinkRemotePciInfo=refuse)
+    assert link_matrix(nvml, [0, 1])[0] == (("X", "NV18"), ("NV18", "X"))
+
+
+def test_links_that_nvml_does_not_tell_are_a_gap() -> None:
+    nvml = fake_nvml(nvmlDeviceGetP2PStatus=refuse)
+    matrix, gap = link_matrix(nvml, [0, 1])
+    assert matrix is None and gap is not None and gap.what == "machine.link_matrix"
+    assert peer_access(nvml, [0, 1]) is None
+
+
+@pytest.mark.parametrize(
+    ("hiding", "shown"),
+    [
+        (None, [0, 1, 2]),
+        ("", []),
+        ("1", [1]),
+        ("2, 0", [2, 0]),
+        ("0,7,1", [0]),
+        ("-1", []),
+        ("GPU-11aa", [1]),
+        ("GPU-", []),
+        ("MIG-11aa", []),
+    ],
+)
+def test_hidden_gpus_are_read_as_cuda_does(hiding: str | None, shown: list[int]) -> None:
+    assert visible_handles(fake_nvml(3), hiding) == shown
+
+
+def test_a_hidden_gpu_is_none_of_the_machines_and_told(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, fake_nvml())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    probe = probe_gpus(driver)
+    assert [gpu.uuid_digest for gpu in probe.gpus] == [DIGESTS[1]]
+    assert [gap.reason for gap in probe.gaps] == ["CUDA_VISIBLE_DEVICES hides 1 of 2 GPUs"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert probe_gpus(driver).reason == "CUDA_VISIBLE_DEVICES hides 2 of 2 GPUs"
+
+
+@pytest.mark.parametrize(("answer", "partitioned"), [((1, 1), True), ((0, 1), False)])
+def test_instances_are_told(
+    driver: Path, monkeypatch: pytest.MonkeyPatch, answer: tuple[int, int], partitioned: bool
+) -> None:
+    install(monkeypatch, fake_nvml(nvmlDeviceGetMigMode=lambda handle: answer))
+    assert {gpu.partitioned for gpu in probe_gpus(driver).gpus} == {partitioned}
+    install(monkeypatch, fake_nvml(nvmlDeviceGetMigMode=refuse))
+    assert {gpu.partitioned for gpu in probe_gpus(driver).gpus} == {None}
+
+
+def test_strangers_are_told_by_gpu_and_process(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users: dict[int, list[Any]] = {0: [], 1: [SimpleNamespace(pid=4711)]}
+    install(monkeypatch, fake_nvml(nvmlDeviceGetComputeRunningProcesses=users.__getitem__))
+    assert strangers_on(DIGESTS, driver) == "GPU 1 is in use by process 4711"
+    assert strangers_on(DIGESTS[:1], driver) is None
+    install(monkeypatch, fake_nvml(nvmlDeviceGetComputeRunningProcesses=refuse))
+    assert strangers_on(DIGESTS, driver) is None
+
+
+def steady(power_w: float, polled_w: float | None = None, throttling: int = 0) -> list[Reading]:
+    """20 s of a GPU whose counter moves every 100 ms, read every 20 ms."""
+    return [
+        Reading(
+            number * SECOND // 50,
+            power_w * (number // 5) / 10,
+            (polled_w or power_w) if number % 5 == 0 else None,
+            throttling if number > 500 else 0,
+        )
+        for number in range(1000)
+    ]
+
+
+def test_energy_is_that_of_the_window_whatever_its_ends() -> None:
+    # the first move is seen at 2.1 s or before, so 500 W give 500 J a second
+    for start_ns in (2 * SECOND, 2 * SECOND + 30_000_000, 2 * SECOND + 99_000_000):
+        found = counter_energy(steady(500.0), start_ns, start_ns + 10 * SECOND)
+        assert found == pytest.approx(5000.0)
+
+
+def test_a_window_with_few_moves_of_the_counter_is_a_gap() -> None:
+    found = counter_energy(steady(500.0), 0, SECOND // 2)
+    assert isinstance(found, Gap)
+    assert "moved 5 times" in found.reason
+    stuck = [Reading(i * SECOND, 1.0, 76.0, 0) for i in range(100)]
+    assert isinstance(counter_energy(stuck, 0, 99 * SECOND), Gap)
+
+
+@pytest.mark.parametrize(("polled_w", "doubtful"), [(500.0, False), (524.0, False), (530.0, True)])
+def test_counter_and_poll_must_agree(polled_w: float, doubtful: bool) -> None:
+    found = found_of(1, steady(500.0, polled_w), SECOND, 11 * SECOND)
+    assert [(s.metric, s.rank) for s in found.series] == [("energy_j", 1), ("power_w", 1)]
+    assert len(found.series[1].values) == 101
+    assert [mark.name for mark in found.marks] == ["energy_doubtful"] * doubtful
+
+
+def test_lowered_clocks_mark_the_window_that_saw_them() -> None:
+    assert found_of(0, steady(500.0, throttling=0x40), SECOND, 9 * SECOND).marks == ()
+    assert found_of(0, steady(500.0, throttling=0x04), SECOND, 19 * SECOND).marks == ()
+    (mark,) = found_of(0, steady(500.0, throttling=0x40), SECOND, 19 * SECOND).marks
+    assert mark.name == "throttled"
+    assert "rank 0: hardware thermal slowdown in 50% of the readings" in mark.detail
+
+
+def test_the_meter_reads_while_it_is_entered(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = itertools.count()
+    nvml = fake_nvml(nvmlDeviceGetTotalEnergyConsumption=lambda handle: 1000 * (next(count) // 2))
+    install(monkeypatch, nvml)
+    with GpuMeter(DIGESTS, driver, period_s=0.002) as meter:
+        start_ns = time.monotonic_ns()
+        time.sleep(0.2)
+        end_ns = time.monotonic_ns()
+    found = meter.found(start_ns, end_ns)
+    metrics = [(series.metric, series.rank) for series in found.series]
+    assert metrics.count(("energy_j", 0)) == metrics.count(("energy_j", 1)) == 1
+    assert ("idle_power_w", 1) in metrics
+    assert found.gaps == ()
+
+
+def test_the_doctor_knows_whether_there_is_a_counter(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, fake_nvml())
+    assert why_no_counter(driver) is None
+    install(monkeypatch, fake_nvml(nvmlDeviceGetTotalEnergyConsumption=refuse))
+    assert "Not Supported" in (why_no_counter(driver) or "")
+    assert "no NVIDIA driver" in (why_no_counter(driver / "nothing") or "")
+
+
+def test_no_counter_is_a_gap_with_its_reason(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, fake_nvml(nvmlDeviceGetTotalEnergyConsumption=refuse))
+    with GpuMeter(DIGESTS, driver) as meter:
+        pass
+    (gap,) = meter.found(0, SECOND).gaps
+    assert (gap.what, "Not Supported" in gap.reason) == ("energy_j", True)
+    with GpuMeter(("gone",), driver) as meter:
+        pass
+    assert "every GPU" in meter.found(0, SECOND).gaps[0].reason
+    with GpuMeter(DIGESTS, driver / "nothing") as meter:
+        pass
+    assert "no NVIDIA driver" in meter.found(0, SECOND).gaps[0].reason

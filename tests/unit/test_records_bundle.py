@@ -1,0 +1,319 @@
+"""Bundles: what goes out comes in the same, and nothing hostile comes in at all."""
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commwall.cli.main import main
+from commwall.records.arrival import Limits, read_files, take_in
+from commwall.records.bundle import (
+    LIST_NAME,
+    BundleError,
+    BundleList,
+    collect,
+    entry,
+    write_bundle,
+)
+from commwall.records.layout import Layout
+from commwall.records.store import (
+    Withdrawal,
+    Withdrawals,
+    model_text,
+    read_record,
+    write_atomically,
+)
+from commwall.schema.plan import Plan
+from tests.samples import plan, record, write_campaign
+
+CAMPAIGN = "golden"
+Members = dict[str, bytes]
+
+
+def written(root: Path, rounds: int = 2, own: Plan | None = None) -> Layout:
+    asked = own or plan(CAMPAIGN, rounds)
+    records = [
+        record(asked, name, round_) for name in ("fast", "slow") for round_ in range(1, rounds + 1)
+    ]
+    return write_campaign(root, asked, records)
+
+
+def bundled(layout: Layout, path: Path) -> Path:
+    write_bundle(path, CAMPAIGN, collect(layout, CAMPAIGN)[0])
+    return path
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return bundled(written(tmp_path / "origin"), tmp_path / "bundle.tar.gz")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Layout:
+    (tmp_path / "here").mkdir()
+    return Layout(tmp_path / "here")
+
+
+def tree(layout: Layout) -> Members:
+    paths = [path for path in (layout.root / "results").rglob("*") if path.is_file()]
+    return {str(path.relative_to(layout.root)): path.read_bytes() for path in paths}
+
+
+def repacked(bundle: Path, change: Callable[[Members], Members], *, listed: bool = True) -> Path:
+    """The bundle with other files in it, and a list that agrees with them unless told not to."""
+    named, files = read_files(bundle, Limits())
+    files = change(files)
+    entries = {n: entry(c) for n, c in files.items()} if listed else named.files
+    text = model_text(BundleList(campaign=CAMPAIGN, files=entries)).encode()
+    return packed(bundle, [(tarfile.TarInfo(n), c) for n, c in {LIST_NAME: text, **files}.items()])
+
+
+def packed(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for member, content in members:
+            member.size = len(content) if member.isreg() else 0
+            archive.addfile(member, io.BytesIO(content) if member.isreg() else None)
+    return path
+
+
+def refused(here: Layout, path: Path, limits: Limits | None = None) -> str:
+    before = tree(here)
+    with pytest.raises(BundleError) as error:
+        take_in(here, path, limits)
+    assert tree(here) == before, "a refused bundle leaves no trace"
+    return str(error.value)
+
+
+def test_what_goes_out_comes_in_the_same(bundle: Path, here: Layout, tmp_path: Path) -> None:
+    arrival = take_in(here, bundle)
+    assert (arrival.campaign, arrival.placed, arrival.known) == (CAMPAIGN, 4, 0)
+    assert tree(here) == tree(Layout(tmp_path / "origin"))
+    again = bundled(here, tmp_path / "again.tar.gz")
+    assert again.read_bytes() == bundle.read_bytes()
+
+
+def test_a_second_import_changes_nothing(bundle: Path, here: Layout) -> None:
+    take_in(here, bundle)
+    before = tree(here)
+    assert (take_in(here, bundle).placed, tree(here)) == (0, before)
+
+
+def test_more_of_the_same_evidence_is_added_and_less_of_it_changes_nothing(
+    here: Layout, bundle: Path, tmp_path: Path
+) -> None:
+    take_in(here, bundle)
+    gone = here.record_path(CAMPAIGN, "slow", "training", "bert-demo-b4", 2)
+    gone.unlink()
+    less = bundled(here, tmp_path / "less.tar.gz")
+    assert (take_in(here, bundle).placed, gone.exists()) == (1, True)
+    assert (take_in(here, less).placed, gone.exists()) == (0, True)
+
+
+def test_a_damaged_record_is_replaced(here: Layout, bundle: Path) -> None:
+    take_in(here, bundle)
+    damaged = here.record_path(CAMPAIGN, "slow", "training", "bert-demo-b4", 2)
+    damaged.write_text("{", encoding="utf-8")
+    assert take_in(here, bundle).placed == 1
+    read_record(damaged)
+
+
+def test_each_side_with_evidence_of_its_own_is_refused(here: Layout, bundle: Path) -> None:
+    take_in(here, bundle)
+    for platform, path in (("slow", here), ("fast", Layout(bundle.parent / "origin"))):
+        path.record_path(CAMPAIGN, platform, "training", "bert-demo-b4", 2).unlink()
+    bundled(Layout(bundle.parent / "origin"), bundle)
+    assert "the other lacks" in refused(here, bundle)
+
+
+def test_another_measurement_or_plan_of_the_same_name_is_refused(
+    here: Layout, bundle: Path
+) -> None:
+    asked = plan(CAMPAIGN, 2)
+    write_campaign(here.root, asked, [record(asked, "fast", 1, round_id="another")])
+    assert "is another measurement" in refused(here, bundle)
+    write_atomically(here.plan_path(CAMPAIGN), model_text(plan(CAMPAIGN, 3)))
+    assert "its plan is another one" in refused(here, bundle)
+
+
+def test_withdrawals_travel(here: Layout, tmp_path: Path) -> None:
+    origin = written(tmp_path / "origin")
+    bad = read_record(origin.record_path(CAMPAIGN, "fast", "training", "bert-demo-b4", 1))
+    listed = Withdrawals(withdrawn=(Withdrawal(digest=bad.digest, reason="a loose cable"),))
+    write_atomically(origin.withdrawn_path(CAMPAIGN), model_text(listed))
+    assert take_in(here, bundled(origin, tmp_path / "bundle.tar.gz")).placed == 4
+    assert "a loose cable" in here.withdrawn_path(CAMPAIGN).read_text(encoding="utf-8")
+
+
+def test_an_unreadable_record_stays_behind_with_its_reason(tmp_path: Path) -> None:
+    origin = written(tmp_path / "origin")
+    path = origin.record_path(CAMPAIGN, "fast", "training", "bert-demo-b4", 1)
+    path.write_text("{", encoding="utf-8")
+    files, left_out = collect(origin, CAMPAIGN)
+    assert sum(name.startswith("records/") for name in files) == 3
+    assert len(left_out) == 1 and "invalid" in left_out[0]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999])
+def test_a_truncated_bundle_is_refused(here: Layout, bundle: Path, share: float) -> None:
+    content = bundle.read_bytes()
+    bundle.write_bytes(content[: int(share * len(content))])
+    assert "nothing was written" in refused(here, bundle)
+
+
+def test_a_flipped_byte_is_refused(here: Layout, bundle: Path) -> None:
+    content = bytearray(bundle.read_bytes())
+    content[-6] ^= 1  # of gzip's checksum: only a reader that goes to the end sees it
+    bundle.write_bytes(content)
+    assert "damaged" in refused(here, bundle)
+
+
+def edited(name: str, change: Callable[[dict], object]) -> Callable[[Members], Members]:  # type: ignore[type-arg]
+    def apply(files: Members) -> Members:
+        content = json.loads(files[name])
+        change(content)
+        return {**files, name: json.dumps(content).encode()}
+
+    return apply
+
+
+RECORD = "records/fast/training/bert-demo-b4/r01.json"
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (edited(RECORD, lambda r: r.update(measured_at="2026-01-02T00:00:00Z")), "edited"),
+        (edited(RECORD, lambda r: r.update(surprise=1)), "surprise"),
+        (edited("plan.json", lambda p: p.pop("seed")), "seed"),
+        (edited("plan.json", lambda p: p.update(id="other")), "wrong folder"),
+        (lambda files: {**files, "plan.json": b"["}, "plan.json"),
+        (lambda files: {n: c for n, c in files.items() if n != "plan.json"}, "no plan.json"),
+        (lambda files: {**files, "attempts/training.json": b"{}"}, "training.json"),
+        (lambda files: {**files, "withdrawn.json": b'{"withdrawn": 1}'}, "withdrawn"),
+        (lambda files: {**files, RECORD.replace("r01", "r02"): files[RECORD]}, "another place"),
+        (lambda files: {**files, RECORD: b"[" * 100_000}, "nested too deeply"),
+        (lambda files: {**files, RECORD: files[RECORD].decode().encode("utf-16")}, "UTF-8"),
+        (lambda files: {**files, "index.json": b"{}"}, "index.json"),
+        (lambda files: {**files, "records/fast/training/x/r01.pkl": b""}, "r01.pkl"),
+    ],
+)
+def test_what_is_not_valid_is_refused_even_if_listed(
+    here: Layout, bundle: Path, change: Callable[[Members], Members], word: str
+) -> None:
+    assert word in refused(here, repacked(bundle, change))
+
+
+def test_records_of_another_campaign_or_machine_are_refused(here: Layout, bundle: Path) -> None:
+    other = record(plan("other"), "fast", 1)
+    alien = record(plan(CAMPAIGN).model_copy(update={"fingerprint": "0" * 64}), "fast", 1)
+    for stranger, word in ((other, "belongs to other"), (alien, "another kind of machine")):
+        text = model_text(stranger).encode()
+        assert word in refused(here, repacked(bundle, lambda files, t=text: {**files, RECORD: t}))
+
+
+def test_a_list_that_disagrees_is_refused(here: Layout, bundle: Path) -> None:
+    kept = bundle.read_bytes()
+    drop = repacked(bundle, lambda f: {n: c for n, c in f.items() if n != RECORD}, listed=False)
+    assert "is missing" in refused(here, drop)
+    bundle.write_bytes(kept)
+    more = repacked(bundle, lambda f: {**f, "withdrawn.json": b"{}"}, listed=False)
+    assert "not in the list" in refused(here, more)
+    bundle.write_bytes(kept)
+    swap = repacked(bundle, lambda f: {**f, RECORD: f[RECORD] + b" "}, listed=False)
+    assert "differs from the list" in refused(here, swap)
+    assert "no bundle.json" in refused(here, packed(bundle, []))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../plan.json",
+        "/plan.json",
+        "records/../../plan.json",
+        "records/fast/training/../../../../r01.json",
+        "origin/logs/training/..log",
+        "origin/logs/training/a\x00.log",
+        "plan.json/",
+        "./plan.json",
+        "records/fast/training/bert-demo-b4/r01.json\n",
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_refused(here: Layout, bundle: Path, name: str) -> None:
+    packed(bundle, [(tarfile.TarInfo(name), b"{}")])
+    assert "nothing was written" in refused(here, bundle)
+    assert [path.name for path in here.root.parent.glob("*.json")] == []
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
+)
+def test_links_devices_and_folders_are_refused(here: Layout, bundle: Path, kind: bytes) -> None:
+    member = tarfile.TarInfo("plan.json")
+    member.type, member.linkname = kind, "../../../outside"
+    packed(bundle, [(member, b"")])
+    assert "regular files only" in refused(here, bundle)
+
+
+def test_a_name_that_stands_twice_is_refused(here: Layout, bundle: Path) -> None:
+    packed(bundle, [(tarfile.TarInfo("plan.json"), b"{}"), (tarfile.TarInfo("plan.json"), b"[]")])
+    assert "stands twice" in refused(here, bundle)
+
+
+@pytest.mark.parametrize(
+    ("limits", "word"),
+    [
+        (Limits(packed_bytes=100), "at most 100 byte"),
+        (Limits(file_bytes=100), "at most 100 byte"),
+        (Limits(total_bytes=2000), "more than is allowed"),
+        (Limits(files=2), "more than 2 files"),
+    ],
+)
+def test_too_much_is_refused(here: Layout, bundle: Path, limits: Limits, word: str) -> None:
+    assert word in refused(here, bundle, limits)
+
+
+def test_a_header_that_claims_more_than_there_may_be_is_not_believed(
+    here: Layout, bundle: Path
+) -> None:
+    claim = tarfile.TarInfo("plan.json")
+    claim.size = 2**40
+    bomb = gzip.compress(claim.tobuf() + bytes(2**20))
+    bundle.write_bytes(bomb)
+    assert "1099511627776 byte" in refused(here, bundle)
+    extended = tarfile.TarInfo("plan.json")
+    extended.type, extended.size = tarfile.XHDTYPE, 2**24
+    bundle.write_bytes(gzip.compress(extended.tobuf() + bytes(2**24)))
+    assert "more than is allowed" in refused(here, bundle, Limits(total_bytes=2**20))
+
+
+def test_the_verbs_write_and_take_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    origin = written(tmp_path / "origin")
+    manifest = {"name": "bench", "adopted_from": "/secret/python3"}
+    write_atomically(origin.root / ".envs/bench/manifest.json", json.dumps(manifest))
+    log = "logs/measure_suite/golden/training/r01-fast-1.log"
+    write_atomically(origin.root / log, f"{origin.root.resolve()}/x broke\n")
+    accident = {"round": 1, "platform": "fast", "cases": [], "cause": "killed", "detail": "d"}
+    attempt = {
+        "campaign": CAMPAIGN, "suite": "training", "measured": 0,
+        "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z",
+        "accidents": [{**accident, "log": log}],
+    }  # fmt: skip
+    write_atomically(origin.attempt_path(CAMPAIGN, "training"), json.dumps(attempt))
+    monkeypatch.chdir(origin.root)
+    assert main(["bundle", CAMPAIGN, "--output", str(tmp_path / "b.tar.gz")]) == 0
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["import", str(tmp_path / "b.tar.gz")]) == 0
+    assert "4 records are new" in capsys.readouterr().out
+    kept = Layout(tmp_path / "here").campaign_dir(CAMPAIGN) / "origin"
+    assert "secret" not in (kept / "bench.json").read_text(encoding="utf-8")
+    told = (kept / "logs/training/r01-fast-1.log").read_text(encoding="utf-8")
+    assert told == "x broke\n"
+    assert main(["import", str(tmp_path / "gone.tar.gz")]) == 2
+    assert main(["bundle", "nothing"]) == 2
