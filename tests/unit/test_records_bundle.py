@@ -195,7 +195,7 @@ RECORD = "records/fast/training/bert-demo-b4/r01.json"
         (lambda files: {**files, "attempts/training.json": b"{}"}, "training.json"),
         (lambda files: {**files, "withdrawn.json": b'{"withdrawn": 1}'}, "withdrawn"),
         (lambda files: {**files, RECORD.replace("r01", "r02"): files[RECORD]}, "another place"),
-        (lambda files: {**files, RECORD: b"[" * 100_000}, "nested too deeply"),
+        (lambda files: {**files, RECORD: b"[" * 100_000}, "cannot be read: maximum recursion"),
         (lambda files: {**files, RECORD: files[RECORD].decode().encode("utf-16")}, "UTF-8"),
         (lambda files: {**files, "index.json": b"{}"}, "index.json"),
         (lambda files: {**files, "records/fast/training/x/r01.pkl": b""}, "r01.pkl"),
@@ -210,7 +210,7 @@ def test_what_is_not_valid_is_refused_even_if_listed(
 def test_records_of_another_campaign_or_machine_are_refused(here: Layout, bundle: Path) -> None:
     other = record(plan("other"), "fast", 1)
     alien = record(plan(CAMPAIGN).model_copy(update={"fingerprint": "0" * 64}), "fast", 1)
-    for stranger, word in ((other, "belongs to other"), (alien, "another kind of machine")):
+    for stranger, word in ((other, "another place"), (alien, "another kind of machine")):
         text = model_text(stranger).encode()
         assert word in refused(here, repacked(bundle, lambda files, t=text: {**files, RECORD: t}))
 

@@ -120,3 +120,27 @@ def test_a_record_written_before_a_field_existed_stays_valid(stored: Path) -> No
     content["digest"] = digest(content)
     stored.write_text(json.dumps(content))
     assert read_record(stored).gaps == ()
+
+
+def test_a_record_of_another_campaign_is_in_the_wrong_place(stored: Path) -> None:
+    campaign = stored.parents[4]
+    copy = campaign.rename(campaign.with_name("copy")) / stored.relative_to(campaign)
+    with pytest.raises(RecordError, match="another place"):
+        read_record(copy)
+
+
+def test_a_folder_in_a_record_s_place_is_told_when_reading_and_writing(tmp_path: Path) -> None:
+    record = samples.record(samples.plan(), "fast", 1)
+    path = write_record(Layout(tmp_path), record)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(RecordError, match="Is a directory"):
+        read_record(path)
+    with pytest.raises(RecordError, match="cannot be written"):
+        write_record(Layout(tmp_path), record)
+
+
+def test_deeply_nested_text_is_no_record(stored: Path) -> None:
+    stored.write_text("[" * 200_000)
+    with pytest.raises(RecordError, match="cannot be read"):
+        read_record(stored)

@@ -163,3 +163,26 @@ def test_a_malformed_plan_is_a_problem_not_a_stop(layout: Layout) -> None:
     layout.plan_path("golden").write_text("{")
     index = build_index(layout, "golden")
     assert "results/golden/plan.json" in index.problems[0]
+
+
+def test_a_damaged_attempt_file_hides_neither_records_nor_what_is_owed(
+    layout: Layout, plan: Plan
+) -> None:
+    path_of(layout).unlink()
+    write_state(layout, plan, "training", samples.KEY, NOW)
+    write_atomically(layout.attempt_path("golden", "training"), "{")
+    index = build_index(layout, "golden")
+    assert index.mine and index.owed and len(index.findings) == 6
+    assert "training.json" in index.problems[0]
+
+
+def test_a_campaign_nobody_looked_at_says_so(layout: Layout) -> None:
+    index = build_index(layout, "golden")
+    assert not index.mine
+    assert "has not looked" in index.problems[0]
+
+
+def test_a_folder_that_is_no_campaign_s_name_is_left_alone(layout: Layout) -> None:
+    for name in ("golden (copy)", "$(touch x)"):
+        write_atomically(layout.root / "results" / name / "plan.json", "{}")
+    assert layout.campaigns() == ("golden",)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from commwall.records.index import Index, read_index
+from commwall.records.index import Index, build_index
 from commwall.records.layout import Layout
 from commwall.schema.errors import WorkMissing
 
@@ -14,9 +14,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print gaps and accidents; exit code 1 while records are owed here."""
+    """Look at the records anew, print gaps and accidents; exit code 1 while any are owed here."""
     layout = Layout(Path.cwd())
-    indexes = [read_index(layout, campaign) for campaign in arguments.campaigns]
+    indexes = [build_index(layout, campaign) for campaign in arguments.campaigns]
     for index in indexes:
         _print_index(index)
     return int(any(index.owed for index in indexes))
@@ -24,15 +24,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_index(index: Index) -> None:
     present = len(index.findings) - len(index.gaps)
-    owner = "this machine" if index.mine else "another machine"
-    print(f"{index.campaign}: {present} of {len(index.findings)} records of {owner}")
+    place = "measured here" if index.mine else "not measured here"
+    print(f"{index.campaign} ({place}): {present} of {len(index.findings)} records")
     for problem in index.problems:
         print(f"  problem   {problem}")
     for accident in index.accidents:
-        print(
-            f"  accident  round {accident.round} on {accident.platform}: {accident.cause}, "
-            f"{accident.detail} (log {accident.log})"
-        )
+        log = f" (log {accident.log})" if accident.log else ""
+        place = f"round {accident.round} on {accident.platform}"
+        print(f"  accident  {place}: {accident.cause}, {accident.detail}{log}")
     for gap in index.gaps:
         print(f"  gap       {gap.path}: {gap.standing}, {gap.reason}")
     if index.owed:

@@ -5,7 +5,7 @@ Everything that renders starts from an index and never looks for record files it
 """
 
 from commwall.records.layout import Layout
-from commwall.records.state import Accident, read_attempt, read_state
+from commwall.records.state import Accident, Attempt, read_attempt, read_state
 from commwall.records.store import read_plan
 from commwall.records.todo import Due, Finding, examine, todo
 from commwall.schema.base import Model
@@ -96,10 +96,10 @@ def _no_campaign(layout: Layout, campaign: str) -> PlanError:
 
 
 def _suite_part(layout: Layout, plan: Plan, suite: SuiteName) -> Index:
-    key = _current_key(layout, plan.id, suite)
+    key, unknown = _current_key(layout, plan.id, suite)
     findings = examine(layout, plan, suite, key)
-    attempt_path = layout.attempt_path(plan.id, suite)
-    attempt = read_attempt(attempt_path) if key and attempt_path.exists() else None
+    attempt, damaged = _last_attempt(layout, plan.id, suite) if key else (None, None)
+    refused = attempt.refused if attempt else None
     return Index(
         campaign=plan.id,
         title=plan.title,
@@ -107,11 +107,27 @@ def _suite_part(layout: Layout, plan: Plan, suite: SuiteName) -> Index:
         findings=findings,
         due={suite: todo(plan, suite, findings)} if key else {},
         accidents=attempt.accidents if attempt else (),
-        problems=(attempt.refused,) if attempt and attempt.refused else (),
+        problems=tuple(problem for problem in (unknown, damaged, refused) if problem),
     )
 
 
-def _current_key(layout: Layout, campaign: str, suite: SuiteName) -> str | None:
-    """The key the workflow's look at the records used; None where it has not looked."""
+def _current_key(layout: Layout, campaign: str, suite: str) -> tuple[str | None, str | None]:
+    """The key the workflow's look at the records used, or why it is unknown."""
     path = layout.state_path(campaign, suite)
-    return read_state(path).key if path.exists() else None
+    if path.exists():
+        return read_state(path).key, None
+    return None, (
+        f"suite {suite}: the workflow has not looked at this campaign here, so nothing is known of "
+        "what this machine owes; `snakemake -n` looks"
+    )
+
+
+def _last_attempt(layout: Layout, campaign: str, suite: str) -> tuple[Attempt | None, str | None]:
+    """What the last run did, or why that cannot be read; its records are judged all the same."""
+    path = layout.attempt_path(campaign, suite)
+    if not path.exists():
+        return None, None
+    try:
+        return read_attempt(path), None
+    except (CommwallError, OSError) as error:
+        return None, f"the account of the last run cannot be read: {path.name}: {error}"

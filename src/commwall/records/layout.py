@@ -3,8 +3,13 @@
 Layer: records. Builds paths, touches no file but the folder list of `results/`.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from commwall.schema.base import NAME_PATTERN
+
+_CAMPAIGN = re.compile(NAME_PATTERN)
 
 
 @dataclass(frozen=True)
@@ -62,5 +67,9 @@ class Layout:
         return self.root / "logs" / "measure_suite" / campaign / suite
 
     def campaigns(self) -> tuple[str, ...]:
-        """Names of the campaigns that have a plan, sorted."""
-        return tuple(sorted(path.parent.name for path in self.root.glob("results/*/plan.json")))
+        """Names of the campaigns that have a plan, sorted.
+
+        A folder whose name no campaign can have (a copy "x (2)", say) is none.
+        """
+        folders = (path.parent.name for path in self.root.glob("results/*/plan.json"))
+        return tuple(sorted(name for name in folders if _CAMPAIGN.fullmatch(name)))

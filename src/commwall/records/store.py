@@ -58,7 +58,7 @@ def write_if_different(path: Path, text: str) -> bool:
     Returns:
         True if the file was written.
     """
-    if path.exists() and path.read_text(encoding="utf-8") == text:
+    if path.is_file() and path.read_bytes() == text.encode():
         return False
     write_atomically(path, text)
     return True
@@ -77,10 +77,23 @@ def write_record(layout: Layout, record: Record) -> Path:
 
     Returns:
         The path written.
+
+    Raises:
+        RecordError: if a folder stands in its place, or a file where a folder should be.
+        OSError: if the file system refuses otherwise.
     """
     where = record.id
     path = layout.record_path(where.campaign, where.platform, where.suite, where.case, where.round)
-    write_atomically(path, model_text(record.sealed()))
+    try:
+        write_atomically(path, model_text(record.sealed()))
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+        raise RecordError(
+            "a record cannot be written",
+            where=_short(path),
+            found=error.strerror,
+            expected="a free place, or an earlier record",
+            next_step="move what stands there away and run again; nothing else is lost",
+        ) from error
     return path
 
 
@@ -93,15 +106,17 @@ def read_record(path: Path) -> Record:
     Raises:
         RecordError: if it is truncated, edited, of another version or in the wrong place.
     """
-    text = path.read_bytes()
     try:
+        text = path.read_bytes()
         record = parse_json_model(Record, text, path.name)
     except ConfigError as error:
         raise _record_error(path, _version_or(path, error, RECORD_VERSION)) from error
+    except (OSError, RecursionError) as error:
+        raise _record_error(path, f"it cannot be read: {error.args[-1]}") from error
     content = {key: value for key, value in json.loads(text).items() if key != "digest"}
     if digest(content) != record.digest:
         raise _record_error(path, "its content does not match its digest: it was edited")
-    if Layout(Path()).record_path(**_place(record)).parts[-5:] != path.parts[-5:]:
+    if Layout(Path()).record_path(**_place(record)).parts[-6:] != path.parts[-6:]:
         raise _record_error(path, "its id names another place")
     return record
 
@@ -116,6 +131,9 @@ def read_plan(path: Path) -> Plan:
         plan = parse_json_model(Plan, path.read_bytes(), path.name)
     except ConfigError as error:
         found = _version_or(path, error, PLAN_VERSION)
+        raise PlanError("cannot read a plan", where=_short(path), found=found) from error
+    except (OSError, RecursionError) as error:
+        found = str(error.args[-1])
         raise PlanError("cannot read a plan", where=_short(path), found=found) from error
     if plan.id != path.parent.name:
         raise PlanError(
@@ -136,7 +154,12 @@ def read_withdrawals(layout: Layout, campaign: str) -> dict[str, str]:
     path = layout.withdrawn_path(campaign)
     if not path.exists():
         return {}
-    content = parse_json_model(Withdrawals, path.read_bytes(), _short(path))
+    try:
+        content = parse_json_model(Withdrawals, path.read_bytes(), _short(path))
+    except (OSError, RecursionError) as error:
+        raise ConfigError(
+            "cannot read the withdrawn records", where=_short(path), found=str(error.args[-1])
+        ) from error
     return {item.digest: item.reason for item in content.withdrawn}
 
 

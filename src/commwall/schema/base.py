@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=60)]
+NAME_PATTERN = r"^[a-z0-9]+([.-][a-z0-9]+)*$"
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=60)]
 """A word that is safe as a folder name: lower-case letters and digits, joined by '-' or '.'."""
 
 PositiveInt = Annotated[int, Field(gt=0)]
