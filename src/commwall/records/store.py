@@ -104,14 +104,16 @@ def read_record(path: Path) -> Record:
     invalidate what was written before.
 
     Raises:
-        RecordError: if it is truncated, edited, of another version or in the wrong place.
+        RecordError: if it is truncated, edited, of another version, in the wrong place or no
+            readable file.
+        FileNotFoundError: if there is none.
     """
     try:
         text = path.read_bytes()
         record = parse_json_model(Record, text, path.name)
     except ConfigError as error:
         raise _record_error(path, _version_or(path, error, RECORD_VERSION)) from error
-    except (OSError, RecursionError) as error:
+    except (IsADirectoryError, PermissionError, RecursionError) as error:
         raise _record_error(path, f"it cannot be read: {error.args[-1]}") from error
     content = {key: value for key, value in json.loads(text).items() if key != "digest"}
     if digest(content) != record.digest:
