@@ -36,7 +36,7 @@ energy.verdicts(page)
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, energy.PER_WATT_HOUR),
-    "Samples per watt-hour: bar = mean over rounds, line = interval, marks = rounds.",
+    "Samples per watt-hour: bar = geometric mean over rounds, line = interval, marks = rounds.",
 )
 
 # %% [markdown]
@@ -61,7 +61,7 @@ energy.power_table(page)
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("mfu")),
-    "Model FLOPs utilisation: bar = mean over rounds, line = interval, marks = rounds.",
+    "Model FLOPs utilisation: bar = geometric mean over rounds, line = interval, marks = rounds.",
 )
 
 # %% [markdown]

@@ -39,7 +39,7 @@ operations.verdicts(page, "memory")
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, MEMORY_BANDWIDTH),
-    "Memory bandwidth of one process while all work: bar = mean over rounds, line = its "
+    "Memory bandwidth of one process while all work: bar = geometric mean over rounds, line = its "
     "confidence interval, marks = rounds.",
 )
 

@@ -45,7 +45,7 @@ picture(
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, figures.PRIMARY),
-    "Throughput: bar = mean over rounds, line = its confidence interval, marks = rounds.",
+    "Throughput: bar = geometric mean over rounds, line = its confidence interval, marks = rounds.",
 )
 
 # %%

@@ -49,7 +49,8 @@ picture(
 picture(
     figures.legs_figure(page.tables, page.looks),
     "Each leg: full = training step, nosync = without exchange, comm = exchange alone, "
-    "single = one process alone. Bar = mean over rounds, line = interval, marks = rounds.",
+    "single = one process alone. Bar = geometric mean over rounds, line = "
+    "interval, marks = rounds.",
 )
 
 # %% [markdown]
@@ -60,7 +61,8 @@ picture(
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("overlap_ratio")),
-    "Overlap: bar = mean over rounds, line = interval, marks = rounds. Below 0 nothing is hidden.",
+    "Overlap: bar = mean over rounds, line = interval, marks = rounds. Below 0 a step costs "
+    "more than compute and the bare exchange in turn: DDP's own work counts as exposed.",
 )
 
 # %%
@@ -69,7 +71,7 @@ narrative.exposed_note(page)
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("scaling_efficiency")),
-    "Scaling efficiency: bar = mean over rounds, line = interval, marks = rounds.",
+    "Scaling efficiency: bar = geometric mean over rounds, line = interval, marks = rounds.",
 )
 
 # %% [markdown]

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, EvidenceMissing, analyse_campaign
+from commwall.analysis.tables import tidy_tables
 from commwall.analysis.wording import noise_text, sentence
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically
@@ -140,6 +142,9 @@ def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
     words = sentence(analysis.primary[0], analysis.names)
     assert words.endswith("cannot tell with 1 round, one round has no interval.")
     assert analysis.primary[0].ratio is not None
+    row = tidy_tables(analysis).ratios.iloc[0]
+    assert row["n"] == 1 and row["ratio"] == pytest.approx(2)
+    assert row[["winner", "effect_percent", "effect_low_percent"]].isna().all()
 
 
 def test_undecided_names_the_rounds_needed(tmp_path: Path) -> None:
@@ -161,7 +166,66 @@ def _a_little_slower(record: Record) -> Record:
 
 def test_without_a_control_the_noise_floor_is_said_to_be_unknown(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, lambda r: None if r.id.platform == AGAIN else r)
-    assert noise_text(analysis.primary[0]).startswith("Noise floor: unknown, no round has")
+    assert noise_text(analysis.primary[0]).startswith(
+        "Noise floor: unknown, A/A control: no round has"
+    )
+
+
+def test_the_noise_floor_of_a_leg_gives_the_reason_of_throughput(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, lambda r: None if r.id.platform == AGAIN else r)
+    floors = {noise_text(v) for v in analysis.verdicts if v.comparison.b == SLOW}
+    assert floors == {noise_text(analysis.primary[0])}
+    assert Quantity("step_time_s", "comm") in {v.quantity for v in analysis.verdicts if not v.n}
+
+
+def test_a_control_of_one_round_gives_no_floor_and_its_card_says_the_same(tmp_path: Path) -> None:
+    def change(record: Record) -> Record | None:
+        return None if record.id.platform == AGAIN and record.id.round > 1 else record
+
+    verdict, control = _analysis(tmp_path, change).primary
+    assert verdict.noise_floor is None
+    assert noise_text(verdict) == "Noise floor: unknown, A/A control: one round has no interval."
+    assert noise_text(control).endswith("noise floor unknown, one round has no interval.")
+
+
+def test_rounds_without_spread_cannot_tell(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, lambda r: r)
+    (verdict,) = (
+        v
+        for v in analysis.verdicts
+        if v.quantity == Quantity("step_time_s", "comm") and v.comparison.b == SLOW
+    )
+    assert verdict.ratio is not None and verdict.ratio.centre == pytest.approx(40 / 150)
+    assert verdict.winner is None
+    assert sentence(verdict, analysis.names).endswith(
+        "cannot tell with 5 rounds, the rounds show no spread, so no interval can be trusted."
+    )
+
+
+def test_a_step_time_of_zero_is_absent_with_its_reason(tmp_path: Path) -> None:
+    def stopped(record: Record) -> Record:
+        series = tuple(
+            s.model_copy(update={"values": (0.0,) * len(s.values)}) if s.leg == "comm" else s
+            for s in record.series
+        )
+        return record.model_copy(update={"series": series})
+
+    analysis = _analysis(tmp_path, _only(SLOW, 4, stopped))
+    assert "leg comm has a step time that is not above zero" in _reasons(analysis)
+    assert analysis.primary[0].rounds == (1, 2, 3, 4, 5)
+
+
+def test_marks_of_several_rounds_are_one_line_with_one_example(tmp_path: Path) -> None:
+    def marked(record: Record) -> Record:
+        if record.id.platform != SLOW or record.id.round not in (2, 4, 5):
+            return record
+        detail = f"drifted by {record.id.round} %"
+        marks = (Mark(name="warmup_not_settled", leg="full", detail=detail),)
+        return record.model_copy(update={"marks": marks})
+
+    own = [str(gap) for gap in _analysis(tmp_path, marked).gaps if gap.kind == "mark"]
+    place = f"{SLOW}, {CASE}, rounds 2, 4, 5, leg full"
+    assert own == [f"{place}: warmup not settled: for instance round 2, drifted by 2 %"]
 
 
 def test_no_records_at_all(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A tiny model in place of BERT, with the fault that COMMWALL_TEST_FAULT names, `KIND:RANK`.
 
-`memory:1` exhausts memory on rank 1, `hang:1` never comes back; any other kind does nothing.
+`memory:1` exhausts memory on rank 1, `hang:1` never comes back, `nan:1` loses its numbers at
+once and `late_nan:1` after the first steps; any other kind does nothing.
 """
 
 import os
@@ -20,6 +21,7 @@ class FaultyModel(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(64, 64)
+        self.calls = 0
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         if fault("memory"):
@@ -28,7 +30,11 @@ class FaultyModel(nn.Module):
             sys.stderr.write(f"rank {os.environ['RANK']} hangs\n")
             sys.stderr.flush()
             time.sleep(600)
-        return self.layer(values).square().mean()
+        self.calls += 1
+        loss = self.layer(values).square().mean()
+        if fault("nan") or (fault("late_nan") and self.calls > 5):
+            return loss * float("nan")
+        return loss
 
 
 def parameters_expected(preset: str) -> int:

@@ -76,6 +76,8 @@ def test_result_explains_itself(healthy: tuple[CaseResult, str, set[str]]) -> No
         "parameter_count",
         "finite_loss_and_gradients",
         "gradients_equal_on_all_ranks",
+        "finite_after_timing",
+        "gradients_equal_after_timing",
         "exchanged_values",
         "exchanged_values_after_timing",
         "link_rate_bound",
@@ -126,6 +128,20 @@ def test_memory_exhausted_on_one_rank_is_recorded_by_that_rank_alone(tmp_path: P
     assert result.detail is not None
     assert result.detail.startswith("rank 1: RuntimeError:")
     assert not (tmp_path / f"{CASE}.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [("nan:1", "finite_loss_and_gradients"), ("late_nan:1", "finite_after_timing")],
+)
+def test_numbers_lost_at_any_time_are_a_failed_check(tmp_path: Path, fault: str, name: str) -> None:
+    code, log = run_faulty(tmp_path, fault)
+    assert code != 0
+    failed = failed_results(tmp_path)
+    assert failed, log
+    assert {result.cause for result in failed.values()} == {"check_failed"}
+    assert {result.checks[-1].name for result in failed.values()} == {name}
+    assert "nan" in next(iter(failed.values())).checks[-1].found
 
 
 def test_missing_device_is_unsupported(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from commwall.schema.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 DEMO = "config/campaigns/cpu-demo.yaml"
+OPERATIONS = "config/campaigns/cpu-operations.yaml"
+GPU = "config/campaigns/gpu.yaml"
 MAIN = "config/config.yaml"
 
 
@@ -57,8 +59,8 @@ def test_every_key_of_the_main_file_stands_there_with_a_comment() -> None:
         assert re.search(rf"#[^\n]*\n *{key}:", text), f"{key} has no comment above it"
 
 
-def test_every_key_of_the_demo_is_explained() -> None:
-    text = (ROOT / DEMO).read_text(encoding="utf-8")
+def test_every_key_of_a_campaign_is_explained() -> None:
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in (DEMO, OPERATIONS, GPU))
     for key in _keys(CampaignConfig) - {"suite", "kind", "variables"}:
         assert re.search(rf"\b{key}\b", text), f"{key} is not mentioned"
 
@@ -83,9 +85,9 @@ def test_an_unknown_model_is_told_with_its_key(root: Path) -> None:
 
 
 def test_a_collective_that_does_not_exist_is_told_with_the_key_of_the_file(root: Path) -> None:
-    edit(root, DEMO, "collective: broadcast", "collective: brodcast")
-    edit(root, DEMO, "buffer_bytes: [262144", "buffer_bytes: [262145")
-    text = refused(root)
+    edit(root, OPERATIONS, "collective: broadcast", "collective: brodcast")
+    edit(root, OPERATIONS, "buffer_bytes: [262144", "buffer_bytes: [262145")
+    text = refused(root, campaigns=["cpu-operations"])
     assert "cases.broadcast.collective: Input should be 'all_reduce'" in text
     assert "cases.ram-copy.buffer_bytes.0: Input should be a multiple of 4" in text
 
@@ -174,7 +176,7 @@ def _nccl_platform(root: Path, device: str, variable: str) -> None:
 
 def test_a_control_must_compare_equal_treatments(root: Path) -> None:
     edit(root, DEMO, "b: cpux2-slowlink}", "b: cpux2-slowlink, control: true}")
-    assert "are a control but their treatments differ" in refused(root)
+    assert "are a control but differ in treatment" in refused(root)
 
 
 def test_overrides_go_above_the_file_and_are_checked_too(root: Path) -> None:
@@ -198,3 +200,39 @@ def test_a_job_sees_the_overrides_of_its_workflow_until_the_file_is_edited(root:
     assert resolved_config(root).timeouts.case_s == 5
     edit(root, MAIN, "case_s: 900", "case_s: 7")
     assert resolved_config(root).timeouts.case_s == 7
+
+
+@pytest.mark.parametrize(("old", "new"), [("device: cpu", "device: cuda"), (": 2\n", ": 3\n")])
+def test_a_control_has_one_device_and_one_size(root: Path, old: str, new: str) -> None:
+    path = root / DEMO
+    head, mark, tail = path.read_text(encoding="utf-8").partition("  cpux2-fastlink-again:")
+    path.write_text(head + mark + tail.replace(old, new, 1), encoding="utf-8")
+    key = "device" if "device" in new else "world_size"
+    assert f"are a control but differ in {key}" in refused(root)
+
+
+def test_a_platform_is_not_compared_with_itself(root: Path) -> None:
+    edit(root, DEMO, "b: cpux2-slowlink}", "b: cpux2-fastlink}")
+    assert "cpux2-fastlink is compared with itself" in refused(root)
+
+
+def test_a_sequence_is_no_longer_than_the_model_takes(root: Path) -> None:
+    edit(root, DEMO, "sequence_length: 128", "sequence_length: 513")
+    text = refused(root)
+    assert "cases.bert-demo-b4: sequence_length 513 is too long; bert takes up to 512" in text
+
+
+def test_null_on_the_command_line_is_no_word(root: Path) -> None:
+    told = {"environments": {"bench": {"adopt": "null"}, "report": {"adopt": "/x/python"}}}
+    environments = load(root, told).config.environments
+    assert environments.bench.adopt is None
+    assert environments.report.adopt == "/x/python"
+
+
+@pytest.mark.parametrize("kept", [b"\xff\xfe", b"[]", b"{", b'{"source": 1, "config": {}}'])
+def test_what_the_last_start_left_and_cannot_be_used_counts_as_absent(
+    root: Path, kept: bytes
+) -> None:
+    (root / RESOLVED_NAME).parent.mkdir()
+    (root / RESOLVED_NAME).write_bytes(kept)
+    assert resolved_config(root) == load_config(root)

@@ -2,16 +2,24 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from commwall.host.locks import device_locks
+from commwall.host.locks import (
+    FOLDER,
+    checkout_is_held,
+    device_locks,
+    hold_checkout,
+    lock_folder,
+)
 from commwall.host.processes import MARK_VARIABLE, end_launch, is_running, running_in_group
-from commwall.schema.errors import Busy
+from commwall.schema.errors import Busy, LaunchError
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
 STUBBORN = (
@@ -80,3 +88,69 @@ def test_a_group_is_ended_with_force_where_asking_does_not_help() -> None:
     assert time.monotonic() - began < 5
     assert process.wait() == -signal.SIGKILL
     process.stdout.close()
+
+
+def test_one_folder_serves_all_users_whatever_their_tmpdir(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COMMWALL_LOCKS", raising=False)
+    monkeypatch.setenv("TMPDIR", "/elsewhere")
+    assert lock_folder() == FOLDER
+    monkeypatch.setenv("COMMWALL_LOCKS", "/locks")
+    assert lock_folder() == Path("/locks")
+
+
+def test_folder_and_locks_are_open_to_all(tmp_path: Path) -> None:
+    folder = tmp_path / "locks"
+    before = os.umask(0o077)
+    try:
+        with device_locks(["cpu"], 0, folder):
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
+            assert stat.S_IMODE((folder / "cpu.lock").stat().st_mode) == 0o666
+    finally:
+        os.umask(before)
+
+
+def _file(folder: Path) -> None:
+    folder.write_text("", encoding="utf-8")
+
+
+def _link(folder: Path) -> None:
+    (folder.parent / "target").mkdir()
+    folder.symlink_to(folder.parent / "target")
+
+
+def _linked_lock(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "cpu.lock").symlink_to(folder.parent / "precious")
+
+
+def _pipe(folder: Path) -> None:
+    folder.mkdir()
+    os.mkfifo(folder / "cpu.lock")
+
+
+@pytest.mark.parametrize("trap", [_file, _link, _linked_lock, _pipe])
+def test_whatever_else_lies_there_is_refused_and_not_touched(
+    tmp_path: Path, trap: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "locks"
+    trap(folder)
+    with pytest.raises(LaunchError) as refused, device_locks(["cpu"], 0, folder):
+        pass
+    assert str(folder) in str(refused.value)
+    assert all(refused.value.parts.values())
+    assert not (tmp_path / "precious").exists()
+
+
+def test_a_checkout_is_held_by_one_and_looked_at_by_all(tmp_path: Path) -> None:
+    assert not checkout_is_held(tmp_path)
+    code = "import sys; from pathlib import Path; from commwall.host.locks import hold_checkout;"
+    code += "hold_checkout(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+    assert checkout_is_held(tmp_path)
+    with pytest.raises(Busy):
+        hold_checkout(tmp_path)
+    holder.communicate()
+    assert not checkout_is_held(tmp_path)

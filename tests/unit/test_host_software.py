@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from commwall.host.secrecy import without_places
 from commwall.host.software import (
     allowed_variables,
@@ -67,3 +69,14 @@ def test_a_message_is_kept_without_host_and_places(tmp_path: Path) -> None:
     said = f"{host}: cannot read {tmp_path}/results/x of {Path.home()}/y; not{host}ly"
     found = without_places(said, tmp_path)
     assert found == f"(host): cannot read results/x of ~/y; not{host}ly"
+
+
+def test_a_message_does_not_say_where_packages_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    (own / "lib/python3.11/site-packages/a-1.dist-info").mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(own / "lib/python3.11/site-packages")])
+    said = f"{own}/lib/python3.11/site-packages/torch/a.py, line 3; {own}/bin/python"
+    found = without_places(f"{said}; '/other/lib/python3/dist-packages/b.py'", tmp_path / "root")
+    assert found == ("(packages)/torch/a.py, line 3; (environment)/bin/python; '(packages)/b.py'")

@@ -1,6 +1,7 @@
 """The doctor: what can be measured here, and for the rest why not and what to do."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -80,3 +81,22 @@ def test_looking_loads_neither_torch_nor_pandas_and_writes_nothing(
     done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["config"]
+
+
+def test_a_terminal_without_the_signs_still_gets_the_text() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "commwall", "doctor"], env=environment, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+
+
+def test_a_reader_who_leaves_early_ends_the_verb_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "commwall", "doctor"], stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

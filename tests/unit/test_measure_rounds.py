@@ -209,8 +209,29 @@ def test_an_environment_that_is_not_the_one_made_is_refused(tmp_path: Path) -> N
 def test_no_plan_is_an_error(tmp_path: Path) -> None:
     order = checkout(tmp_path, planned("ok-1"))
     Layout(tmp_path).plan_path("demo").unlink()
-    with pytest.raises((PlanError, FileNotFoundError)):
+    with pytest.raises(PlanError, match="results/demo/plan.json"):
         measure_suite(order)
+
+
+def test_a_suite_the_plan_lacks_is_an_error(tmp_path: Path) -> None:
+    order = replace(checkout(tmp_path, planned("ok-1")), suite="memory")
+    with pytest.raises(PlanError, match="training"):
+        measure_suite(order)
+
+
+@pytest.mark.parametrize(
+    ("case", "words", "code"),
+    [("ok-1", (), 0), ("hangs", (), 1), ("hangs", ("--attempt", "attempt.json"), 0)],
+)
+def test_owed_work_fails_the_verb_unless_a_workflow_takes_it_down(
+    tmp_path: Path, case: str, words: tuple[str, ...], code: int
+) -> None:
+    order = checkout(tmp_path, planned(case))
+    with device_locks(["cpu"] if case == "hangs" else [], 0, order.lock_folder):
+        done = subprocess.run(
+            [sys.executable, "-c", VERB, *words], cwd=tmp_path, capture_output=True, text=True
+        )
+    assert done.returncode == code, done.stderr
 
 
 def test_a_full_disk_ends_the_run_and_loses_nothing(

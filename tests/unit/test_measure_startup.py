@@ -1,17 +1,23 @@
 """The workflow's start: plans, states and triggers, written only if they differ."""
 
+import errno
+import fcntl
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from commwall.host.environments import Manifest, manifest_path
+from commwall.host.locks import RUN_LOCK_NAME
+from commwall.measure import startup
 from commwall.measure.startup import NOT_MADE, environment_identity, examine_only, prepare
 from commwall.records.layout import Layout
 from commwall.records.state import read_state
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.config import Config
-from commwall.schema.errors import ConfigError
+from commwall.schema.errors import ConfigError, LaunchError
 from tests.samples import plan
 
 ROOT = Path(__file__).parents[2]
@@ -137,3 +143,64 @@ def test_a_campaign_of_this_machine_that_is_not_asked_for_is_evidence(root: Path
         ("cpu-demo", False),
     ]
     assert prepared.campaigns[1].id == first
+
+
+@pytest.fixture
+def held(root: Path) -> Iterator[Path]:
+    """A checkout that another run holds after its start."""
+    prepare(root)
+    with (root / RUN_LOCK_NAME).open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield root
+
+
+def test_beside_a_run_nothing_is_written(held: Path) -> None:
+    put_manifest(held, adopted_from=None)
+    before = times(held)
+    prepared = prepare(held, {"environments": {"bench": {"adopt": "/usr/bin/python3"}}})
+    assert prepared == examine_only(held)
+    assert times(held) == before
+    assert manifest_path(held, "bench").exists()
+
+
+@pytest.mark.parametrize("garbage", [b"\xff\xfe", b"{"])
+def test_derived_files_that_cannot_be_read_are_replaced(root: Path, garbage: bytes) -> None:
+    campaign = prepare(root).mine[0].id
+    state = Layout(root).state_path(campaign, "training")
+    plan = Layout(root).plan_path(campaign)
+    derived = [state, plan, root / ".cw/prepared.json", root / ".cw/config.json"]
+    wanted = [path.read_bytes() for path in derived if path != state]
+    for path in derived:
+        path.write_bytes(garbage)
+    prepare(root)
+    assert [path.read_bytes() for path in derived if path != state] == wanted
+    assert read_state(state).campaign == campaign
+
+
+@pytest.mark.parametrize("name", ["results", ".cw", ".envs/bench/manifest.json/x"])
+def test_what_lies_in_the_way_is_told(root: Path, name: str) -> None:
+    if name.endswith("/x"):
+        (root / name).mkdir(parents=True)
+    else:
+        (root / name).write_text("", encoding="utf-8")
+    with pytest.raises(LaunchError) as refused:
+        prepare(root)
+    assert name.removesuffix("/x") in str(refused.value.parts["where"])
+    assert all(refused.value.parts.values())
+
+
+def test_a_folder_in_the_place_of_a_plan_is_told(root: Path) -> None:
+    path = Layout(root).plan_path(prepare(root).mine[0].id)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(LaunchError, match="results/cpu-demo-"):
+        prepare(root)
+
+
+def test_a_full_disk_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(startup, "write_if_different", full)
+    with pytest.raises(LaunchError, match="No space left on device"):
+        prepare(root)

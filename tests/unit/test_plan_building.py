@@ -56,7 +56,8 @@ def test_more_rounds_leave_the_first_ones_as_they_were() -> None:
     assert visiting_orders(PLATFORMS, 9, 8, "training") != many
 
 
-def test_operations_state_their_sizes_and_time(campaign: Campaign) -> None:
+def test_operations_state_their_sizes_and_time() -> None:
+    (campaign,) = load_campaigns(ROOT, ["cpu-operations"])
     plan = build_plan(campaign, MACHINE, "words")
     text = plan_text(plan)
     assert "case all-gather: all_gather of float32, 11 sizes up to 4.00 MiB, 0.100 s each" in text

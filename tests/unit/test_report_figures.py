@@ -72,19 +72,18 @@ def test_compute_and_exposed_communication_add_up_to_the_step(tables: Tables) ->
     compute, exposed = axes.patches[:2]
     assert compute.get_width() == pytest.approx(0.090)
     assert exposed.get_x() == pytest.approx(0.090)
-    # mean over rounds of leg full: (100 + 100 + 102 + 100 + 100) / 5 ms
-    assert exposed.get_x() + exposed.get_width() == pytest.approx(0.1004)
+    # geometric mean over rounds of leg full: (100^4 x 102)^(1/5) ms
+    assert exposed.get_x() + exposed.get_width() == pytest.approx(0.1 * 1.02**0.2)
 
 
 def test_negative_exposed_communication_is_drawn_backwards_and_named() -> None:
     tables = _tables()
     platforms = tables.platforms.copy()
-    exposed = platforms["metric"] == "exposed_comm_time_s"
-    platforms.loc[exposed, "mean"] = -0.02
+    platforms.loc[platforms["leg"] == "nosync", "mean"] = 0.25
     (axes,) = figures.step_parts_figure(
         Tables(**{**vars(tables), "platforms": platforms}), LOOKS
     ).axes
-    assert axes.patches[1].get_width() == pytest.approx(-0.02)
+    assert axes.patches[1].get_width() == pytest.approx(0.1 * 1.02**0.2 - 0.25)
     assert [text.get_text() for text in axes.texts].count("negative") == 3
 
 
@@ -102,6 +101,20 @@ def test_one_round_has_no_interval_line(name: str) -> None:
     assert "n = 1" in [text.get_text() for text in axes.texts]
     horizontal = [line for line in axes.lines if len(set(line.get_ydata())) == 1]
     assert all(len(line.get_xdata()) == 1 or _is_nan(line.get_xdata()) for line in horizontal)
+
+
+def test_an_interval_of_two_rounds_stays_above_zero_and_leaves_room_for_the_bars() -> None:
+    tables = _tables(rounds=2)
+    platforms = tables.platforms.copy()
+    throughput = platforms["metric"] == PRIMARY.metric_id
+    assert set(platforms.loc[throughput, "mean_kind"]) == {"geometric"}
+    signed = platforms["metric"].isin(["exposed_comm_time_s", "overlap_ratio"])
+    assert set(platforms.loc[signed, "mean_kind"]) == {"arithmetic"}
+    assert (platforms.loc[throughput, "mean_low"].dropna() > 0).all()
+    platforms.loc[throughput, "mean_high"] = 1e6
+    wide = Tables(**{**vars(tables), "platforms": platforms})
+    (axes,) = figures.quantity_figure(wide, LOOKS, PRIMARY).axes
+    assert axes.get_xlim() == pytest.approx((0, 3 * platforms.loc[throughput, "max"].max()))
 
 
 @pytest.mark.parametrize("name", DRAWN)

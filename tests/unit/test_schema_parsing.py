@@ -49,6 +49,12 @@ def test_numbers_must_be_finite(value: float) -> None:
         ("a:\n  b: 1\n  b: 2\n", "line 3, column 3"),
         ("a: [1, 2\nb: 3\n", "line 2"),
         ("a: 1\n\tb: 2\n", "line 2"),
+        ("a: 1\n? [b, c]\n: 2\n", "line 2"),
+        ("a: 1\n? {b: c}\n: 2\n", "line 2"),
+        ("a: 1\ntitle: 2024-13-45\n", "line 2, column 8"),
+        ("a: !!timestamp soon\n", "line 1, column 4"),
+        ("a: !!bool perhaps\n", "line 1, column 4"),
+        ("a: 1\nb: " + "[" * 20_000, "line 2"),
     ],
 )
 def test_yaml_problems_have_a_line(text: str, place: str) -> None:
@@ -133,6 +139,15 @@ def test_a_campaign_file_is_understood() -> None:
         ("  fast:", "  Fast/../x:", "platforms"),
         ("1.0e+9", "0", "bandwidth_bytes_per_s"),
         ("kind: emulated", "kind: imagined", "imagined"),
+        ("{training: 2}", "{training: 1001}", "rounds.training"),
+        ("{training: 2}", "{training: true}", "rounds.training"),
+        ("world_size: 2", "world_size: 1025", "platforms.fast.world_size"),
+        ("world_size: 2", "world_size: true", "platforms.fast.world_size"),
+        ("seed: 1", "seed: 9007199254740992", "seed"),
+        ("cases:\n", "cases: {}\nother:\n", "cases: must not be empty"),
+        ("kind: emulated", "kind: nccl", "bandwidth_bytes_per_s: unknown key; known keys: kind,"),
+        ("kind: emulated", "kin: emulated", "treatment.kin: unknown key; did you mean 'kind'?"),
+        ("kind: emulated", "kin: emulated", "platforms.fast.treatment: key 'kind' is missing"),
     ],
 )
 def test_a_campaign_problem_is_named(old: str, new: str, found: str) -> None:
@@ -150,3 +165,7 @@ def test_an_error_tells_cause_and_next_step() -> None:
         "            2\n"
         "  next      do that"
     )
+
+
+def test_a_list_that_must_not_be_empty_is_told_so() -> None:
+    assert problems({"campaigns": []}) == ["campaigns: must not be empty"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from commwall.stats.intervals import BOOTSTRAP_FROM, mean_interval, t_quantile
+from commwall.stats.intervals import BOOTSTRAP_FROM, geometric_interval, mean_interval, t_quantile
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
@@ -68,6 +68,18 @@ def test_cover_of_the_95_percent_interval(
         assert interval is not None
         hits += interval.low <= mean <= interval.high
     assert least <= hits / simulations <= most
+
+
+def test_geometric_interval_by_hand_and_above_zero() -> None:
+    # logarithms -1, 0, 1: mean 0, deviation 1, half-width 2.484138 as above
+    interval = geometric_interval([np.exp(-1), 1.0, np.exp(1)])
+    assert interval is not None
+    assert interval.high == pytest.approx(np.exp(2.484138), rel=1e-5)
+    assert interval.low == pytest.approx(1 / interval.high)
+    wide = geometric_interval([1.0, 20.0])
+    arithmetic = mean_interval([1.0, 20.0])
+    assert wide is not None and arithmetic is not None
+    assert arithmetic.low < 0 < wide.low
 
 
 def test_wider_for_more_confidence_and_shifted_with_the_values() -> None:

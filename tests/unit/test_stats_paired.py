@@ -12,9 +12,15 @@ from commwall.stats.paired import paired_ratio, relative_spread, rounds_needed
 def test_disturbances_of_a_whole_round_cancel() -> None:
     ratio = paired_ratio([200.0, 400.0, 20.0], [100.0, 200.0, 10.0])
     assert ratio.ratios == (2.0, 2.0, 2.0)
-    assert ratio.interval is not None
-    assert ratio.interval.low == pytest.approx(2) and ratio.interval.high == pytest.approx(2)
-    assert ratio.excludes_one
+    assert ratio.centre == pytest.approx(2)
+
+
+@pytest.mark.parametrize("b", [[0.1, 0.1], [0.2, 0.2], [0.1000001, 0.1000001]])
+def test_rounds_without_spread_have_no_interval_and_no_winner(b: list[float]) -> None:
+    ratio = paired_ratio([0.1, 0.1], b)
+    assert ratio.interval is None
+    assert not ratio.excludes_one
+    assert ratio.rounds_needed is None
 
 
 def test_centre_is_the_geometric_mean() -> None:

@@ -147,7 +147,7 @@ class Checkout:
         """Variables of a run; the device's lock lies where no other test looks for it."""
         locks = self.root.parent / f"{self.root.name}-tmp"
         locks.mkdir(exist_ok=True)
-        return plain_environment() | {"TMPDIR": str(locks)}
+        return plain_environment() | {"COMMWALL_LOCKS": str(locks)}
 
     def wish(self, *wishes: dict[str, Any]) -> None:
         """Tell the stand-in workers what to do; nothing means work as usual."""

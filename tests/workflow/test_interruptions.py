@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from tests.workflow.checkout import Checkout, finish, wait_until
+from tests.workflow.checkout import Checkout, edit, finish, wait_until
 from tests.workflow.conftest import Start
 from tests.workflow.test_rerun import ALL, ROUND_1
 
@@ -112,13 +112,25 @@ def test_orphan_holds_the_device_until_it_is_gone(warm: Checkout) -> None:
     _completes(warm, kept)
 
 
+def _own_files(checkout: Checkout) -> dict[str, bytes]:
+    """Files by which a run is steered."""
+    root = checkout.root
+    names = ("results/*/plan.json", ".cw/*.json", ".cw/*/*.state", ".cw/code/*", ".envs/*/*.json")
+    paths = [path for pattern in names for path in root.glob(pattern)]
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
 def test_second_run_is_refused_and_a_dry_run_is_not(warm: Checkout) -> None:
     warm.path("slow", 2).unlink()
     warm.wish({"act": "sleep", "round": 2, "seconds": 3})
     process = warm.start("--cores", "2", "measure")
     wait_until(warm.begun)
-    second = warm.measure()
+    before = _own_files(warm)
+    edit(warm.root / "config/campaigns/tiny.yaml", "training: 2", "training: 3")
+    second = warm.measure("--config", 'environments={"bench": {"adopt": null}}')
     dry = warm.snakemake("-n", "measure")
+    assert _own_files(warm) == before
+    edit(warm.root / "config/campaigns/tiny.yaml", "training: 3", "training: 2")
     first = finish(process)
     assert second.code != 0
     assert "Busy" in second.output

@@ -34,6 +34,16 @@ def test_rules_are_named_verb_noun_and_logged() -> None:
                 assert re.search(r'"exec \S+ -m commwall ', rule), f"{path.name}: {name}"
 
 
+def test_commands_are_quoted_and_end_with_their_workflow() -> None:
+    text = "".join(p.read_text(encoding="utf-8") for p in (SOURCE / "workflow/rules").glob("*.smk"))
+    commands = re.findall(r"    shell:\n((?: {8}\".*\n)+)", text)
+    assert len(commands) == RULES_WITH_COMMANDS
+    for command in commands:
+        inserted = re.findall(r"\{([^}]+)\}", command)
+        assert inserted and all(name.endswith(":q") for name in inserted), command
+        assert "--parent $PPID" in command or "commwall check " in command, command
+
+
 def test_layout_is_snakefmt() -> None:
     command = [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"]
     done = subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, check=False)

@@ -13,7 +13,8 @@ rule index_records:
     resources:
         driver=DRIVER,
     shell:
-        "exec {resources.driver} -m commwall index {wildcards.c} > {log} 2>&1"
+        "exec {resources.driver:q} -m commwall index {wildcards.c:q}"
+        " --parent $PPID > {log:q} 2>&1"
 
 
 rule tabulate_records:
@@ -29,4 +30,5 @@ rule tabulate_records:
         # Read by the verb itself; named here so that another level writes the tables anew.
         confidence=CONFIDENCE,
     shell:
-        "exec .envs/report/bin/python -m commwall tables {wildcards.c} > {log} 2>&1"
+        "exec .envs/report/bin/python -m commwall tables {wildcards.c:q}"
+        " --parent $PPID > {log:q} 2>&1"

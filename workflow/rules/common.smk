@@ -1,12 +1,10 @@
 """Names, functions and the lock that the stages share; no rule."""
 
-import fcntl
-import os
 import re
 import sys
 
+from commwall.host.locks import hold_checkout
 from commwall.records.state import read_state
-from commwall.schema.errors import Busy
 
 DRIVER = sys.executable
 """Python of this environment. Rules name it as a resource: as a parameter it would make
@@ -81,23 +79,5 @@ def all_cores(wildcards) -> int:
     return workflow.cores
 
 
-def hold_checkout(path: Path) -> None:
-    """Lock the checkout until this process ends, however it ends.
-
-    The descriptor stays open on purpose: the lock lives as long as it, and children do not
-    inherit it.
-    """
-    path.parent.mkdir(exist_ok=True)
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise Busy(
-            "another run works in this checkout",
-            where=str(path),
-            next_step="wait for its end or stop it; `snakemake -n` works beside it",
-        ) from error
-
-
 onstart:
-    hold_checkout(ROOT / ".cw" / "run.lock")
+    hold_checkout(ROOT)

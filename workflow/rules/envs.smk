@@ -11,5 +11,5 @@ rule provision_environment:
     resources:
         driver=DRIVER,
     shell:
-        "exec {resources.driver} -m commwall provision {wildcards.environment}"
-        " --manifest {output.manifest} --log {log} --parent $PPID"
+        "exec {resources.driver:q} -m commwall provision {wildcards.environment:q}"
+        " --manifest {output.manifest:q} --log {log:q} --parent $PPID"

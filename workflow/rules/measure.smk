@@ -19,5 +19,5 @@ rule measure_suite:
         c=any_of(OWN),
     threads: all_cores
     shell:
-        "exec .envs/bench/bin/python -m commwall measure {wildcards.c} {wildcards.suite}"
-        " --attempt {output.attempt} --log {log} --parent $PPID"
+        "exec .envs/bench/bin/python -m commwall measure {wildcards.c:q} {wildcards.suite:q}"
+        " --attempt {output.attempt:q} --log {log:q} --parent $PPID"

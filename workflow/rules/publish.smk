@@ -15,7 +15,8 @@ rule publish_site:
     params:
         campaigns=ALL,
     shell:
-        "exec .envs/report/bin/python -m commwall site {params.campaigns} > {log} 2>&1"
+        "exec .envs/report/bin/python -m commwall site {params.campaigns:q}"
+        " --parent $PPID > {log:q} 2>&1"
 
 
 rule check_complete:
@@ -28,4 +29,4 @@ rule check_complete:
     resources:
         driver=DRIVER,
     shell:
-        "exec {resources.driver} -m commwall check {wildcards.c} > {log} 2>&1"
+        "exec {resources.driver:q} -m commwall check {wildcards.c:q} > {log:q} 2>&1"

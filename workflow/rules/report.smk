@@ -21,5 +21,5 @@ rule render_notebook:
     params:
         confidence=CONFIDENCE,
     shell:
-        "exec .envs/report/bin/python -m commwall render {wildcards.c} {wildcards.notebook}"
-        " > {log} 2>&1"
+        "exec .envs/report/bin/python -m commwall render {wildcards.c:q} {wildcards.notebook:q}"
+        " --parent $PPID > {log:q} 2>&1"

@@ -139,6 +139,8 @@ def _why_no_steps(record: Record, leg: Leg) -> str | None:
         return _gap_reason(record, leg, "step_time_s") or f"leg {leg} has no step times"
     if len(lengths) > 1:
         return f"ranks of leg {leg} timed different numbers of steps: {sorted(lengths)}"
+    if min(value for s in _series(record, "step_time_s", leg) for value in s.values) <= 0:
+        return f"leg {leg} has a step time that is not above zero"
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell, Pairing
 from commwall.records.index import Index
+from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import EXCLUDING_MARKS
 
@@ -50,7 +51,8 @@ def _accidents(index: Index) -> Iterator[GapLine]:
     for accident in index.accidents:
         where = f"{accident.platform}, round {accident.round}"
         cause = accident.cause.replace("_", " ")
-        yield GapLine("accident", where, f"{cause}: {accident.detail} (log {accident.log})")
+        log = f" (log {accident.log})" if accident.log else ""
+        yield GapLine("accident", where, f"{cause}: {accident.detail}{log}")
 
 
 def _findings(index: Index) -> Iterator[GapLine]:
@@ -64,9 +66,18 @@ def _findings(index: Index) -> Iterator[GapLine]:
 
 
 def _not_admitted(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
+    """Refused records; the rounds that one cause refuses in one line with one example."""
+    found: dict[tuple[str, str, str], dict[int, str]] = {}
     for cell in cells:
+        place = cell.record.id
         for reason in cell.refusals:
-            yield GapLine("record", _where(cell), f"not used, {reason}")
+            cause = reason.partition(":")[0]
+            found.setdefault((place.platform, place.case, cause), {})[place.round] = reason
+    for (platform, case, _), reasons in found.items():
+        first = min(reasons)
+        example = f"for instance round {first} " if len(reasons) > 1 else ""
+        where = f"{platform}, {case}, {rounds_text(reasons)}"
+        yield GapLine("record", where, f"not used, {example}{reasons[first]}")
 
 
 def _pairs(pairings: Iterable[Pairing]) -> Iterator[GapLine]:
@@ -79,13 +90,19 @@ def _pairs(pairings: Iterable[Pairing]) -> Iterator[GapLine]:
 
 
 def _doubts(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
-    """Marks that do not exclude a record."""
+    """Marks that do not exclude a record, the rounds of each in one line with one example."""
+    found: dict[tuple[str, str, Leg | None, str], dict[int, str]] = {}
     for cell in cells:
+        place = cell.record.id
         for mark in cell.record.marks:
             if mark.name not in EXCLUDING_MARKS:
-                leg = f", leg {mark.leg}" if mark.leg else ""
-                reason = f"{mark.name.replace('_', ' ')}: {mark.detail}"
-                yield GapLine("mark", f"{_where(cell)}{leg}", reason)
+                key = (place.platform, place.case, mark.leg, mark.name)
+                found.setdefault(key, {}).setdefault(place.round, mark.detail)
+    for (platform, case, leg, name), details in found.items():
+        where = f"{platform}, {case}, {rounds_text(details)}" + (f", leg {leg}" if leg else "")
+        first = min(details)
+        example = f"for instance round {first}, " if len(details) > 1 else ""
+        yield GapLine("mark", where, f"{name.replace('_', ' ')}: {example}{details[first]}")
 
 
 def _absent_values(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
@@ -119,8 +136,3 @@ def rounds_text(rounds: Iterable[int]) -> str:
     if len(own) > 2 and own[-1] - own[0] == len(own) - 1:
         return f"rounds {own[0]} to {own[-1]}"
     return f"rounds {', '.join(map(str, own))}"
-
-
-def _where(cell: Cell) -> str:
-    place = cell.record.id
-    return f"{place.platform}, {place.case}, round {place.round}"

@@ -40,6 +40,8 @@ class Quantity:
 
 PRIMARY = Quantity("throughput_samples_per_s")
 """The quantity a verdict on training is about; all others explain it."""
+SIGNED = frozenset({Quantity("exposed_comm_time_s"), Quantity("overlap_ratio")})
+"""Differences, which may be negative; all other quantities are positive."""
 OPERATION_TIME = Quantity("operation_time_s")
 BUSBW = Quantity("busbw_bytes_per_s")
 ALGBW = Quantity("algbw_bytes_per_s")

@@ -12,10 +12,10 @@ from commwall.analysis.derive import Derived, derive
 from commwall.records.admit import refusals
 from commwall.records.comparable import check_round, differences
 from commwall.records.evidence import Evidence
-from commwall.schema.case import SuiteName
+from commwall.schema.case import Case, SuiteName
 from commwall.schema.errors import IncomparableRecords
 from commwall.schema.facts import GpuFactsFile
-from commwall.schema.plan import Comparison, Plan
+from commwall.schema.plan import Comparison, Plan, PlannedSuite
 from commwall.schema.record import Record
 
 Place = tuple[str, str, str, int]
@@ -52,6 +52,8 @@ class Pairing:
     comparison: Comparison
     suite: SuiteName
     case: str
+    planned: Case
+    """The case as the plan has it."""
     pairs: tuple[tuple[Cell, Cell], ...]
     """Records of `a` and `b`, one pair a round, in round order."""
     refusals: tuple[Refusal, ...]
@@ -67,7 +69,7 @@ def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:
     """Pair the rounds of every comparison, for every case both its platforms run."""
     return tuple(
-        _pairing(comparison, suite.suite, case, suite.rounds, evidence, cells)
+        _pairing(comparison, suite, case, evidence, cells)
         for comparison in plan.comparisons
         for suite in plan.suites
         for case in suite.cases
@@ -77,16 +79,16 @@ def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[P
 
 def _pairing(
     comparison: Comparison,
-    suite: SuiteName,
+    planned: PlannedSuite,
     case: str,
-    rounds: int,
     evidence: Evidence,
     cells: tuple[Cell, ...],
 ) -> Pairing:
     found: list[tuple[Cell, Cell]] = []
     refused: list[Refusal] = []
     by_place: dict[Place, Cell] = {_place(cell.record): cell for cell in cells}
-    for round_ in range(1, rounds + 1):
+    suite = planned.suite
+    for round_ in range(1, planned.rounds + 1):
         places: list[Place] = [(s, suite, case, round_) for s in (comparison.a, comparison.b)]
         a, b = (by_place.get(place) for place in places)
         of_records = [*_absences(places, by_place, evidence), *_not_admitted(a, b)]
@@ -96,7 +98,7 @@ def _pairing(
         if a and b and not of_records and not of_pair:
             found.append((a, b))
     kept, strangers = _alike(found)
-    return Pairing(comparison, suite, case, kept, (*refused, *strangers))
+    return Pairing(comparison, suite, case, planned.cases[case], kept, (*refused, *strangers))
 
 
 def _place(record: Record) -> Place:

@@ -58,7 +58,7 @@ def points(record: Record) -> tuple[Point, ...]:
     return tuple(
         _point(record, *place, [series.values for series in own])
         for place, own in groups.items()
-        if place[0] and len({len(series.values) for series in own}) == 1 and own[0].values
+        if place[0] and _usable(own)
     )
 
 
@@ -87,6 +87,13 @@ def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, 
     return values, absent
 
 
+def _usable(own: list[Series]) -> bool:
+    """Whether all ranks timed one number of groups, and no clock stood still."""
+    lengths = {len(series.values) for series in own}
+    above_zero = all(value > 0 for series in own for value in series.values)
+    return len(lengths) == 1 and lengths != {0} and above_zero
+
+
 def _planned_ends(record: Record) -> tuple[int, int]:
     """Largest and smallest size that the case asks for [byte]."""
     case = record.case
@@ -99,7 +106,8 @@ def _planned_ends(record: Record) -> tuple[int, int]:
 
 def _why_absent(at_end: list[Point], message_bytes: int) -> str | None:
     if not at_end:
-        return f"{size_text(message_bytes)} has no times, or ranks timed different numbers"
+        what = "no times, different numbers of them, or one that is not above zero"
+        return f"{size_text(message_bytes)} has {what}"
     if not all(point.bound for point in at_end):
         return NOT_BINDING.format(size=size_text(message_bytes))
     return None

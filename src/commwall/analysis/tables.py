@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, geometric_mean, median
 from typing import Any
 
 import pandas as pd
 
 from commwall.analysis.decompose import Decomposition
-from commwall.analysis.names import QUANTITIES, Quantity, is_emulated
+from commwall.analysis.names import QUANTITIES, SIGNED, Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
@@ -23,7 +23,7 @@ from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
 from commwall.records.store import PART
 from commwall.schema.record import Record
-from commwall.stats.intervals import mean_interval
+from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import PairedRatio, relative_spread
 
 Row = dict[str, Any]
@@ -98,6 +98,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         **_QUANTITY,
         "n": _COUNT,
         "confidence": _NUMBER,
+        "mean_kind": _TEXT,
         "mean": _NUMBER,
         "mean_low": _NUMBER,
         "mean_high": _NUMBER,
@@ -135,8 +136,9 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 """Columns of each table with their types. In `pairs` and `ratios`, `unit` is that of the values;
 ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
-relative to the other side, negative where the interval reaches beyond 1. `bound` is false where
-gloo under the emulated link set the time."""
+relative to the other side, negative where the interval reaches beyond 1, empty without interval.
+`mean` is geometric for positive quantities, as `ratio` is. `bound` is false where gloo under the
+emulated link set the time."""
 
 DESCRIPTIONS = {
     "ratios": "one verdict per comparison, case and quantity",
@@ -202,8 +204,7 @@ def _write(path: Path, content: bytes) -> Path:
 
 
 def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
-    columns = COLUMNS[name]
-    return pd.DataFrame(list(rows), columns=list(columns)).astype(columns)
+    return pd.DataFrame(list(rows), columns=list(COLUMNS[name])).astype(COLUMNS[name])
 
 
 def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
@@ -256,7 +257,9 @@ def _platform_rows(analysis: Analysis) -> Iterator[Row]:
             values = [c.derived.values[quantity] for c in cells if quantity in c.derived.values]
             if values:
                 place = _platform_columns(cells[0].record, analysis)
-                yield {**place, **_quantity_columns(quantity), **_summary(values, analysis)}
+                logs = quantity not in SIGNED and min(values) > 0
+                summary = _summary(values, analysis, logs=logs)
+                yield {**place, **_quantity_columns(quantity), **summary}
 
 
 def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
@@ -271,13 +274,17 @@ def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
     return (list(cells) for _, cells in groupby(admitted, key=key))
 
 
-def _summary(values: list[float], analysis: Analysis) -> Row:
+def _summary(values: list[float], analysis: Analysis, *, logs: bool) -> Row:
+    """Rounds of one platform; positive quantities on the scale of logarithms, as in verdicts."""
     plan = analysis.evidence.plan
-    around = mean_interval(values, confidence=analysis.confidence, seed=plan.seed if plan else 0)
+    mean, interval = (geometric_mean, geometric_interval) if logs else (fmean, mean_interval)
+    seed, spread = plan.seed if plan else 0, max(values) > min(values)
+    around = interval(values, confidence=analysis.confidence, seed=seed) if spread else None
     return {
         "n": len(values),
         "confidence": analysis.confidence,
-        "mean": fmean(values),
+        "mean_kind": "geometric" if logs else "arithmetic",
+        "mean": mean(values),
         "mean_low": around.low if around else None,
         "mean_high": around.high if around else None,
         "median": median(values),
@@ -300,8 +307,7 @@ def _pair_rows(analysis: Analysis) -> Iterator[Row]:
 
 def _ratio_rows(analysis: Analysis) -> Iterator[Row]:
     for verdict in analysis.verdicts:
-        effect, spreads = verdict.effect, verdict.spreads
-        medians = verdict.medians or (None, None)
+        effect, spreads, medians = verdict.effect, verdict.spreads, verdict.medians or (None, None)
         yield {
             **_pair_columns(verdict, analysis),
             **_quantity_columns(verdict.quantity),
@@ -310,7 +316,7 @@ def _ratio_rows(analysis: Analysis) -> Iterator[Row]:
             "median_b": medians[1],
             "spread_a_percent": _percent(spreads[0]),
             "spread_b_percent": _percent(spreads[1]),
-            "winner": _winner(verdict),
+            "winner": verdict.winner,
             "effect_percent": _percent(effect.size if effect else None),
             "effect_low_percent": _percent(effect.low if effect else None),
             "effect_high_percent": _percent(effect.high if effect else None),
@@ -329,8 +335,8 @@ def _factor_rows(analysis: Analysis) -> Iterator[Row]:
                 "speed of one process alone": part.per_gpu_speed,
                 "scaling": part.scaling,
             }
-            for name, ratio in factors.items():
-                yield {**_pair_columns(part, analysis), "factor": name, **_ratio_columns(ratio)}
+            place = _pair_columns(part, analysis)
+            yield from ({**place, "factor": f, **_ratio_columns(r)} for f, r in factors.items())
 
 
 def _platform_columns(record: Record, analysis: Analysis) -> Row:
@@ -387,12 +393,6 @@ def _ratio_columns(ratio: PairedRatio) -> Mapping[str, Any]:
         "ratio_max": max(ratio.ratios),
         "rounds_needed": ratio.rounds_needed,
     }
-
-
-def _winner(verdict: Verdict) -> str | None:
-    """Platform that the verdict names; None where it cannot tell."""
-    decided = verdict.ratio is not None and verdict.ratio.excludes_one
-    return verdict.effect.winner if decided and verdict.effect else None
 
 
 def _percent(share: float | None) -> float | None:

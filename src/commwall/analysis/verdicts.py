@@ -11,6 +11,7 @@ from commwall.analysis.names import PRIMARIES, QUANTITIES_OF, Quantity
 from commwall.analysis.pairs import Cell, Pairing
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
+from commwall.stats.intervals import Interval
 from commwall.stats.paired import PairedRatio, paired_ratio, relative_spread
 
 
@@ -56,19 +57,26 @@ class Verdict:
 
     @property
     def effect(self) -> "Effect | None":
-        """The difference in words' terms; None without a ratio."""
-        return _effect(self, self.ratio) if self.ratio else None
+        """The difference in words' terms; None without an interval."""
+        interval = self.ratio.interval if self.ratio else None
+        return _effect(self, self.ratio, interval) if self.ratio and interval else None
+
+    @property
+    def winner(self) -> str | None:
+        """The platform that may be named; None where the rounds cannot tell."""
+        decided = self.ratio is not None and self.ratio.excludes_one
+        return self.effect.winner if decided and self.effect else None
 
     @property
     def noise_floor(self) -> float | None:
         """Largest relative difference between equal treatments that the control leaves open [1].
 
-        The farther end of the control's interval, or of its ratios if it has one round only.
+        The farther end of the control's interval; None where it has no interval.
         """
         ratio = self.control.ratio if self.control else None
-        if ratio is None:
+        if ratio is None or ratio.interval is None:
             return None
-        ends = (ratio.interval.low, ratio.interval.high) if ratio.interval else ratio.ratios
+        ends = (ratio.interval.low, ratio.interval.high)
         return math.exp(max(abs(math.log(end)) for end in ends)) - 1
 
     @property
@@ -90,9 +98,9 @@ class Effect:
     winner: str
     loser: str
     size: float
-    low: float | None
-    high: float | None
-    """Ends of the interval; None for one round. Below 0 the other side would be better."""
+    low: float
+    high: float
+    """Ends of the interval. Below 0 the other side would be better."""
 
 
 def judge(
@@ -117,10 +125,8 @@ def primary(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
 
 
 def _applies(pairing: Pairing, quantity: Quantity) -> bool:
-    """Leave out what the case does not have; without a record nobody knows its legs."""
-    if not pairing.pairs:
-        return quantity.leg is None
-    return quantity.concerns(pairing.pairs[0][0].record.case)
+    """Leave out what the case does not have, by its records or else by the plan."""
+    return quantity.concerns(pairing.pairs[0][0].record.case if pairing.pairs else pairing.planned)
 
 
 def _verdict(pairing: Pairing, quantity: Quantity, confidence: float, seed: int) -> Verdict:
@@ -144,8 +150,7 @@ def _verdict(pairing: Pairing, quantity: Quantity, confidence: float, seed: int)
 
 def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cell]]) -> str | None:
     if not pairing.pairs:
-        first = f"; {pairing.refusals[0]}" if pairing.refusals else ""
-        return f"no round has a usable record of both platforms{first}"
+        return "no round has a usable record of both platforms"
     if not usable:
         cells = [cell for pair in pairing.pairs for cell in pair]
         reasons = [c.derived.absent[quantity] for c in cells if quantity in c.derived.absent]
@@ -166,13 +171,12 @@ def _with_control(verdict: Verdict, controls: list[Verdict]) -> Verdict:
     return max(own, key=lambda candidate: candidate.noise_floor or -1.0, default=verdict)
 
 
-def _effect(verdict: Verdict, ratio: PairedRatio) -> Effect:
+def _effect(verdict: Verdict, ratio: PairedRatio, interval: Interval) -> Effect:
     less_is_better = verdict.quantity.metric.direction == "lower"
     a_wins = (ratio.centre < 1) == less_is_better
     sides = (verdict.comparison.a, verdict.comparison.b)
     winner, loser = sides if a_wins else sides[::-1]
-    ends = (ratio.interval.low, ratio.interval.high) if ratio.interval else ()
-    oriented = [value if a_wins else 1 / value for value in (ratio.centre, *ends)]
+    shown = (ratio.centre, interval.low, interval.high)
+    oriented = [value if a_wins else 1 / value for value in shown]
     size, *bounds = (1 - value if less_is_better else value - 1 for value in oriented)
-    low, high = (min(bounds), max(bounds)) if bounds else (None, None)
-    return Effect(winner, loser, size, low, high)
+    return Effect(winner, loser, size, min(bounds), max(bounds))

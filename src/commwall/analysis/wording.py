@@ -23,12 +23,10 @@ def sentence(verdict: Verdict, names: Names) -> str:
     Names a winner only if the interval lies on one side of 1; never calls two sides equal.
     """
     ratio, effect = verdict.ratio, verdict.effect
-    if ratio is None or effect is None:
+    if ratio is None:
         return f"{_against(verdict, names)}: no verdict, {verdict.why_none}."
-    if ratio.interval is None:
-        return f"{_against(verdict, names)}: cannot tell with 1 round, one round has no interval."
-    if not ratio.excludes_one:
-        return f"{_against(verdict, names)}: cannot tell with {_rounds(ratio.n)}, {_need(verdict)}."
+    if effect is None or not ratio.excludes_one:
+        return f"{_against(verdict, names)}: cannot tell with {_rounds(ratio.n)}, {_need(ratio)}."
     return (
         f"{names[effect.winner]} {_is_better(verdict)} by {effect_text(effect)[0]} % "
         f"({effect_text(effect)[1]}, n = {ratio.n}) than {names[effect.loser]}."
@@ -39,11 +37,9 @@ def effect_text(effect: Effect) -> tuple[str, str]:
     """Effect and interval as percentages with as many decimals as the interval deserves.
 
     Returns:
-        Such as ("25.1", "24.6 to 25.6"); the second is "" for one round.
+        Such as ("25.1", "24.6 to 25.6").
     """
-    if effect.low is None or effect.high is None:
-        return _percent(effect.size, 1), ""
-    decimals = _decimals(100 * (effect.high - effect.low))
+    decimals = _decimals(100 * (effect.high - effect.low), 100 * effect.size)
     ends = [_percent(end, decimals) for end in (effect.low, effect.high)]
     return _percent(effect.size, decimals), f"{ends[0]} to {ends[1]}"
 
@@ -51,10 +47,11 @@ def effect_text(effect: Effect) -> tuple[str, str]:
 def short_text(verdict: Verdict) -> str:
     """The verdict for a table cell that stands under the names of both sides."""
     ratio, effect = verdict.ratio, verdict.effect
-    if ratio is None or effect is None:
+    if ratio is None:
         return f"none: {verdict.why_none}"
-    if not ratio.excludes_one:
-        return f"cannot tell with {_rounds(ratio.n)}"
+    if effect is None or not ratio.excludes_one:
+        no_spread = ", no spread" if ratio.n > 1 and ratio.interval is None else ""
+        return f"cannot tell with {_rounds(ratio.n)}{no_spread}"
     size, ends = effect_text(effect)
     side = "A" if effect.winner == verdict.comparison.a else "B"
     return f"{side} {_is_better(verdict)} by {size} % ({ends})"
@@ -65,6 +62,8 @@ def ratio_text(verdict: Verdict) -> str:
     ratio = verdict.ratio
     if ratio is None:
         return f"no ratio: {verdict.why_none}"
+    if ratio.n == 1:
+        return centre_text(ratio)
     low, high = min(ratio.ratios), max(ratio.ratios)
     extremes = f"median {_plain(ratio.median)}, min {_plain(low)}, max {_plain(high)}"
     return f"{centre_text(ratio)}; rounds: {extremes}"
@@ -91,7 +90,7 @@ def noise_text(verdict: Verdict) -> str:
     if control is None:
         return "Noise floor: not measured, the campaign has no A/A control for this case."
     if control.ratio is None or floor is None:
-        return f"Noise floor: unknown, {control.why_none}."
+        return f"Noise floor: unknown, A/A control: {_why_no_floor(control)}."
     seen = f"Noise floor: {_percent(floor, 1)} % (A/A ratio {ratio_text(control)})."
     if verdict.ratio and verdict.ratio.excludes_one and not verdict.above_noise:
         return f"{seen} The effect is not above it: do not rely on this verdict."
@@ -102,8 +101,10 @@ def noise_short_text(verdict: Verdict) -> str:
     """The noise floor for a table cell, with a word where the effect does not stand above it."""
     if verdict.comparison.control:
         return "this is the A/A control"
-    if verdict.noise_floor is None:
+    if verdict.control is None:
         return "not measured"
+    if verdict.noise_floor is None:
+        return "unknown"
     decided = verdict.ratio is not None and verdict.ratio.excludes_one
     doubt = "; the effect is not above it" if decided and not verdict.above_noise else ""
     return f"{_percent(verdict.noise_floor, 1)} %{doubt}"
@@ -140,7 +141,8 @@ def decomposition_text(part: Decomposition | Undecomposed) -> str:
 
 def _control_text(verdict: Verdict) -> str:
     if verdict.ratio is None or verdict.ratio.interval is None:
-        return "A/A control: the same treatment twice; too few rounds to show the noise floor."
+        why = _why_no_floor(verdict)
+        return f"A/A control: the same treatment twice; noise floor unknown, {why}."
     if verdict.ratio.excludes_one:
         return (
             "A/A control: the same treatment twice, and yet the interval excludes 1: "
@@ -160,8 +162,21 @@ def _is_better(verdict: Verdict) -> str:
     return f"has {'lower' if metric.direction == 'lower' else 'higher'} {verdict.quantity.label}"
 
 
-def _need(verdict: Verdict) -> str:
-    needed = verdict.ratio.rounds_needed if verdict.ratio else None
+def _why_no_floor(control: Verdict) -> str | None:
+    return _why_no_interval(control.ratio) if control.ratio else control.why_none
+
+
+def _why_no_interval(ratio: PairedRatio) -> str:
+    if ratio.n == 1:
+        return "one round has no interval"
+    return "the rounds show no spread, so no interval can be trusted"
+
+
+def _need(ratio: PairedRatio) -> str:
+    """What an undecided ratio lacks."""
+    needed = ratio.rounds_needed
+    if ratio.interval is None:
+        return _why_no_interval(ratio)
     if needed is not None:
         return f"about {needed:,} would be needed"
     return f"more than {MOST_ROUNDS:,} would be needed"
@@ -176,11 +191,18 @@ def _percent(share: float, decimals: int) -> str:
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
 
 
-def _decimals(width_percent: float) -> int:
-    """Two significant digits of the interval's width, at most 3 decimals."""
-    if width_percent <= 0:
-        return 1
-    return min(3, max(0, 1 - math.floor(math.log10(width_percent))))
+def _decimals(width_percent: float, size_percent: float) -> int:
+    """Two significant digits of the interval's width, at most 3 decimals or 2 digits of the size.
+
+    The latter so that a named winner never wins by 0.000 %.
+    """
+    most = max(3, _second_digit(size_percent)) if size_percent else 3
+    return min(most, max(0, _second_digit(width_percent)))
+
+
+def _second_digit(value: float) -> int:
+    """Decimals that show two significant digits of a value that is not zero."""
+    return 1 - math.floor(math.log10(abs(value)))
 
 
 def _plain(ratio: float) -> str:

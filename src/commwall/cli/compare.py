@@ -47,7 +47,9 @@ def _print_verdict(verdict: Verdict, analysis: Analysis) -> None:
         print(f"  ratio     {ratio_text(verdict)}")
         print(f"  values    {values_text(verdict, names)}")
         print(f"  noise     {noise_text(verdict)}")
-        print(f"  spread    {spread_text(verdict, names)}")
+        spread = spread_text(verdict, names)
+        if spread:
+            print(f"  spread    {spread}")
 
 
 def _print_decomposition(part: Decomposition | Undecomposed, analysis: Analysis) -> None:

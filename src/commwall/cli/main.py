@@ -5,11 +5,15 @@ Layer: cli, the top. Only this layer prints.
 
 import argparse
 import importlib
+import io
 import keyword
+import os
 import sys
 
 from commwall.schema.errors import CommwallError
 
+EXIT_BROKEN_PIPE = 141
+"""What a shell says of a program that SIGPIPE has ended."""
 VERBS: dict[str, str] = {
     "doctor": "say what this machine can measure, and why not the rest",
     "plan": "show rounds, cases and expected time of a campaign",
@@ -35,6 +39,9 @@ def main(argv: list[str] | None = None) -> int:
     Returns:
         Exit code: 0 done, 1 work is missing, 2 the input or the machine does not allow it.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show "→" shows "?"
     words = sys.argv[1:] if argv is None else argv
     verb = words[0] if words else ""
     parser = argparse.ArgumentParser(prog="commwall", description=__doc__.splitlines()[0])
@@ -47,10 +54,16 @@ def main(argv: list[str] | None = None) -> int:
             command.set_defaults(run=module.run)
     arguments = parser.parse_args(words)
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
     except CommwallError as error:
         print(error, file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader has seen enough; what is left must not fail when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    return code
 
 
 if __name__ == "__main__":

@@ -4,17 +4,16 @@ Layer: cli. Runs in the bench environment; see `commwall.measure.rounds` for wha
 """
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
+from commwall.cli.parent import accept_parent, follow_parent
 from commwall.measure.rounds import measure_suite
 from commwall.measure.signals import Interrupted, interruptible
 from commwall.measure.tally import Order
-from commwall.process import die_with_parent
 from commwall.records.layout import Layout
 from commwall.schema.case import SuiteName
 
@@ -23,17 +22,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument("campaign", help="identifier, a folder in results/")
     parser.add_argument("suite", choices=get_args(SuiteName))
-    parser.add_argument("--attempt", type=Path, help="attempt file to write")
+    parser.add_argument(
+        "--attempt", type=Path, help="attempt file to write; owed work then ends with 0"
+    )
     parser.add_argument("--log", type=Path, help="log file; the workers' output goes beside it")
-    parser.add_argument("--parent", type=int, help="pid of the process to end with")
+    accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure; accidents do not fail the verb, being stopped does."""
+    """Measure; being stopped fails the verb, owed work only if no --attempt takes it down."""
     try:
         with interruptible():
-            if arguments.parent is not None:
-                die_with_parent(signal.SIGTERM, arguments.parent)
+            follow_parent(arguments)
             return _measure(arguments)
     except Interrupted as stop:
         print(f"commwall measure: {stop}; finished launches are kept", file=sys.stderr)
@@ -59,7 +59,9 @@ def _measure(arguments: argparse.Namespace) -> int:
             say(f"not measured: {attempt.refused}")
         else:
             say(f"{attempt.measured} records, {len(attempt.accidents)} accidents")
-    return 0
+    owed = attempt.refused is not None or bool(attempt.accidents)
+    # A workflow names the attempt file and must go on: its check tells what is owed.
+    return int(owed and arguments.attempt is None)
 
 
 @contextmanager

@@ -5,15 +5,14 @@ Layer: cli. Writes `.envs/<name>/` and `logs/provision/<name>.log`; with --resol
 """
 
 import argparse
-import signal
 import sys
 from pathlib import Path
 
+from commwall.cli.parent import accept_parent, follow_parent
 from commwall.host.environments import ENVIRONMENTS, Manifest, manifest_path, provision
 from commwall.host.lockfiles import resolve
 from commwall.measure.configuration import resolved_config
 from commwall.measure.signals import Interrupted, interruptible
-from commwall.process import die_with_parent
 from commwall.schema.errors import ProvisionError
 
 SHOWN_DIFFERENCES = 10
@@ -26,15 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--adopt", help="Python whose packages to use instead of the lock")
     parser.add_argument("--resolve", action="store_true", help="only write the lock anew")
     parser.add_argument("--log", type=Path, help="takes pip's whole output")
-    parser.add_argument("--parent", type=int, help="pid of the process to end with")
+    accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the environment, or its lock."""
     try:
         with interruptible():
-            if arguments.parent is not None:
-                die_with_parent(signal.SIGTERM, arguments.parent)
+            follow_parent(arguments)
             return _resolve(arguments) if arguments.resolve else _provision(arguments)
     except Interrupted as stop:
         print(f"commwall provision: {stop}; nothing half made counts", file=sys.stderr)

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
 from commwall.report.render import render
@@ -15,10 +16,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="default: %(default)g s"
     )
+    accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Execute the notebook and name the files written."""
+    follow_parent(arguments)
     root = Path.cwd()
     wanted = arguments.campaign, arguments.notebook
     for path in render(Layout(root), *wanted, confidence_level(root), arguments.timeout):

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
 from commwall.report.site import publish
@@ -11,10 +12,12 @@ from commwall.report.site import publish
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help="default: all with a plan")
+    accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page and name it."""
+    follow_parent(arguments)
     root = Path.cwd()
     layout = Layout(root)
     campaigns = tuple(arguments.campaigns) or layout.campaigns()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import tidy_tables, write_tables
+from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
 
@@ -12,10 +13,12 @@ from commwall.records.layout import Layout
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("campaign")
+    accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the tables as CSV and Parquet and name them."""
+    follow_parent(arguments)
     root = Path.cwd()
     layout = Layout(root)
     analysis = analyse_campaign(layout, arguments.campaign, confidence_level(root))

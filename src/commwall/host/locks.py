@@ -1,22 +1,32 @@
-"""One measurement at a time on a device: a file lock outside every checkout.
+"""One measurement at a time on a device, one run at a time in a checkout: file locks.
 
-Layer: host. Writes `<temporary folder>/commwall-<uid>/<device>.lock`. The kernel frees the
-lock when the last process that has its descriptor open ends, however it ends; workers
-inherit the descriptor, so that one left behind still holds the device.
+Layer: host. Writes `<device>.lock` into one folder for all users of a machine (`commwall-locks`
+in /tmp; the variable COMMWALL_LOCKS names another), and the checkout's `.cw/run.lock`. The
+kernel frees a lock when the last process that has its descriptor open ends, however it ends;
+workers inherit a device's descriptor, so that one left behind still holds the device.
 """
 
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from commwall.host.processes import is_running
-from commwall.schema.errors import Busy
+from commwall.schema.errors import Busy, LaunchError
 
 WAIT_S = 5.0
 POLL_S = 0.2
+FOLDER_VARIABLE = "COMMWALL_LOCKS"
+"""Names another folder for the device locks; all who share a machine must set the same."""
+FOLDER = Path("/tmp") / "commwall-locks"  # noqa: S108 - shared on purpose, opened with care
+FOLDER_MODE, FILE_MODE = 0o1777, 0o666
+"""All users take part; sticky, so that nobody removes another's lock."""
+RUN_LOCK_NAME = ".cw/run.lock"
+PROBE_S = 0.3
+"""A look whether a lock is held takes it for less than this [s]."""
 
 
 class DeviceLock:
@@ -34,8 +44,8 @@ class DeviceLock:
 
 
 def lock_folder() -> Path:
-    """Folder of the locks of this user."""
-    return Path(os.environ.get("TMPDIR") or "/tmp") / f"commwall-{os.getuid()}"
+    """Folder of the device locks: one for all users, whatever their TMPDIR."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or FOLDER)
 
 
 @contextmanager
@@ -51,9 +61,10 @@ def device_locks(
 
     Raises:
         Busy: naming the processes that hold a device.
+        LaunchError: if the folder or a lock in it cannot be used.
     """
     place = folder or lock_folder()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folder(place)
     with ExitStack() as stack:
         yield tuple(
             stack.enter_context(_device_lock(place / f"{device}.lock", wait_s))
@@ -63,7 +74,7 @@ def device_locks(
 
 @contextmanager
 def _device_lock(path: Path, wait_s: float) -> Iterator[DeviceLock]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = _open_shared(path)
     try:
         if not _acquired(descriptor, wait_s):
             raise _busy(path, descriptor)
@@ -73,6 +84,98 @@ def _device_lock(path: Path, wait_s: float) -> Iterator[DeviceLock]:
     finally:
         # Closing, not unlocking: a worker that still has the descriptor keeps the lock.
         os.close(descriptor)
+
+
+def _make_folder(place: Path) -> None:
+    """A folder in which every user may make locks.
+
+    Raises:
+        LaunchError: if there is something else in its place, or it cannot be made.
+    """
+    try:
+        with suppress(FileExistsError):
+            place.mkdir(parents=True)
+            place.chmod(FOLDER_MODE)  # mkdir's own mode is cut by the umask
+        if not stat.S_ISDIR(place.lstat().st_mode):
+            raise _unusable(place, "something that is no folder")
+    except OSError as error:
+        raise _unusable(place, error.strerror or str(error)) from error
+
+
+def _open_shared(path: Path) -> int:
+    """A lock file open to every user, never through a link that somebody put there.
+
+    An existing file is opened without O_CREAT: in a sticky folder the kernel refuses that flag
+    on another user's file (sysctl fs.protected_regular).
+
+    Raises:
+        LaunchError: if it cannot be opened or is no file.
+    """
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        try:
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL)
+            os.fchmod(descriptor, FILE_MODE)
+        except FileExistsError:
+            descriptor = os.open(path, flags)
+    except OSError as error:
+        raise _unusable(path, error.strerror or str(error)) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _unusable(path, "something that is no file")
+    return descriptor
+
+
+def _unusable(path: Path, found: str) -> LaunchError:
+    return LaunchError(
+        "the device locks cannot be used, so nothing is measured",
+        where=str(path),
+        found=found,
+        expected="a folder in which every user may write, with plain files in it",
+        next_step=f"remove what is there, or set {FOLDER_VARIABLE} to one folder for all users",
+    )
+
+
+def hold_checkout(root: Path) -> None:
+    """Lock a checkout until this process ends, however it ends.
+
+    The descriptor stays open on purpose: the lock lives as long as it, and children do not
+    inherit it.
+
+    Args:
+        root: the checkout.
+
+    Raises:
+        Busy: if another run holds it.
+    """
+    path = root / RUN_LOCK_NAME
+    path.parent.mkdir(exist_ok=True)
+    if not _acquired(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC), PROBE_S):
+        raise Busy(
+            "another run works in this checkout",
+            where=RUN_LOCK_NAME,
+            next_step="wait for its end or stop it; `snakemake -n` works beside it",
+        )
+
+
+def checkout_is_held(root: Path) -> bool:
+    """Whether a run holds the checkout; writes nothing.
+
+    Raises:
+        OSError: if the lock cannot be looked at.
+    """
+    try:
+        descriptor = os.open(root / RUN_LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        # Shared, so that two who look do not see each other.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _acquired(descriptor: int, wait_s: float) -> bool:

@@ -11,7 +11,7 @@ from commwall.host.energy import POWERCAP, Domain, find_domains
 from commwall.host.environments import ENVIRONMENTS, read_manifest
 from commwall.host.gpu_power import why_no_counter
 from commwall.host.gpus import GpuProbe, probe_gpus
-from commwall.host.locks import lock_folder
+from commwall.host.locks import FOLDER_VARIABLE, lock_folder
 from commwall.host.machine import gpu_words, usable_cpus
 from commwall.schema.base import Model
 from commwall.schema.errors import CommwallError
@@ -139,13 +139,15 @@ def shared_memory(folder: Path = Path("/dev/shm")) -> Ability:
 
 def _locks() -> Ability:
     folder = lock_folder()
-    parent = folder if folder.is_dir() else folder.parent
-    writable = os.access(parent, os.W_OK)
+    parent = folder if folder.exists() else folder.parent
+    writable = parent.is_dir() and os.access(parent, os.W_OK)
     return Ability(
         name="device locks",
         available=writable,
         found="can be written" if writable else f"{parent} cannot be written",
-        next_step=None if writable else "set TMPDIR to a folder you may write",
+        next_step=None
+        if writable
+        else f"set {FOLDER_VARIABLE} to one folder in which all users may write",
     )
 
 

@@ -6,6 +6,7 @@ and `.cw/config.json`. Every problem of every file is told at once, before anyth
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,14 +141,11 @@ def resolved_config(root: Path) -> Config:
     Raises:
         ConfigError: naming every problem.
     """
-    path = root / RESOLVED_NAME
-    if path.exists():
-        try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["source"] == digest(read_text(root, CONFIG_NAME)):
-                return parse_model(Config, kept["config"], RESOLVED_NAME)
-        except (ValueError, KeyError, TypeError):
-            path.unlink()
+    # Derived and written anew at every start: what cannot be used counts as absent.
+    with suppress(ConfigError, ValueError, KeyError, TypeError):
+        kept = json.loads(read_text(root, RESOLVED_NAME))
+        if kept["source"] == digest(read_text(root, CONFIG_NAME)):
+            return parse_model(Config, kept["config"], RESOLVED_NAME)
     return load_config(root)
 
 
@@ -178,7 +176,16 @@ def merged(root: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
             found=f"{type(data).__name__} {data!r}",
             expected="a mapping of keys to values",
         )
-    return _over(data, overrides)
+    return _over(data, _with_nulls(overrides))
+
+
+def _with_nulls(told: Any) -> Any:
+    """The values of `--config`, whose YAML knows words only: `null` is nothing, not a word."""
+    if isinstance(told, Mapping):
+        return {key: _with_nulls(value) for key, value in told.items()}
+    if isinstance(told, list):
+        return [_with_nulls(value) for value in told]
+    return None if told in ("null", "~") else told
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,13 +282,19 @@ def _no_such(name: str, known: frozenset[str]) -> str:
 
 
 def _comparison_problem(config: CampaignConfig, comparison: Comparison) -> str:
-    treatments = [
-        config.platforms[side].treatment.model_dump(exclude={"label"})
+    """A platform against itself, or a control whose sides are not the same but for the label."""
+    if comparison.a == comparison.b:
+        return f"comparisons: {comparison.a} is compared with itself"
+    a, b = (
+        config.platforms[side].model_dump(
+            include={"device", "world_size", "treatment"}, exclude={"treatment": {"label"}}
+        )
         for side in (comparison.a, comparison.b)
-    ]
-    if comparison.control and treatments[0] != treatments[1]:
+    )
+    differ = [key for key in a if a[key] != b[key]]
+    if comparison.control and differ:
         pair = f"{comparison.a} and {comparison.b}"
-        return f"comparisons: {pair} are a control but their treatments differ"
+        return f"comparisons: {pair} are a control but differ in {', '.join(differ)}"
     return ""
 
 

@@ -21,7 +21,7 @@ from commwall.records.state import Attempt, write_state
 from commwall.records.store import clear_parts, read_plan
 from commwall.records.todo import Due, examine, todo
 from commwall.schema.case import SuiteName
-from commwall.schema.errors import Busy
+from commwall.schema.errors import Busy, PlanError
 from commwall.schema.plan import Plan
 
 ROUND_ID_DIGITS = 12
@@ -34,12 +34,12 @@ def measure_suite(order: Order) -> Attempt:
         The attempt as written.
 
     Raises:
-        PlanError: if the campaign has no readable plan.
+        PlanError: if the campaign has no readable plan, or its plan no such suite.
         ConfigError: if configuration or manifest are malformed.
         LaunchError: if workers cannot be ended, or the attempt cannot be written.
     """
     layout, tally = Layout(order.root), Tally(order)
-    plan = read_plan(layout.plan_path(order.campaign))
+    plan = _plan_with_suite(layout, order)
     machine, manifest = probe_machine(), read_manifest(order.root, "bench")
     refused = refusal(order.root, plan, machine, manifest)
     if refused or manifest is None:
@@ -53,6 +53,29 @@ def measure_suite(order: Order) -> Attempt:
         _measure_due(setting, visits(plan, order.suite, due), tally)
     write_state(layout, plan, order.suite, key)
     return tally.write()
+
+
+def _plan_with_suite(layout: Layout, order: Order) -> Plan:
+    path = layout.plan_path(order.campaign)
+    if not path.is_file():
+        raise PlanError(
+            "a campaign has no plan",
+            where=f"results/{order.campaign}/plan.json",
+            found="no such file",
+            expected=f"one of: {', '.join(layout.campaigns()) or 'none is planned yet'}",
+            next_step="`snakemake -n` writes the plans of the configured campaigns",
+        )
+    plan = read_plan(path)
+    suites = tuple(planned.suite for planned in plan.suites)
+    if order.suite not in suites:
+        raise PlanError(
+            "a campaign does not measure this suite",
+            where=f"results/{order.campaign}/plan.json",
+            found=order.suite,
+            expected=f"one of: {', '.join(suites)}",
+            next_step="name one of them, or add cases of the suite to the campaign file",
+        )
+    return plan
 
 
 def visits(plan: Plan, suite: SuiteName, due: Sequence[Due]) -> tuple[Visit, ...]:

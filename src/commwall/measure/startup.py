@@ -7,12 +7,14 @@ time can be a trigger. Removes the manifest of an environment that is not the on
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from commwall.host.environments import manifest_path, read_manifest
 from commwall.host.lockfiles import lock_digest, lock_path, read_lock
+from commwall.host.locks import checkout_is_held
 from commwall.host.machine import Machine, probe_machine
 from commwall.measure.configuration import RESOLVED_NAME, Campaign, load, resolved_text
 from commwall.measure.planning import build_plan, campaign_id
@@ -23,7 +25,7 @@ from commwall.records.store import model_text, read_plan, write_if_different
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
 from commwall.schema.config import Config
-from commwall.schema.errors import CommwallError
+from commwall.schema.errors import CommwallError, ConfigError, LaunchError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
 
@@ -61,7 +63,8 @@ class Prepared(Model):
 def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
     """Check everything, then bring plans, states and triggers up to date.
 
-    Called in the workflow's main process only.
+    Called in the workflow's main process only. While another run holds the checkout nothing is
+    written: a dry run beside it sees what that run prepared, a second run is refused later.
 
     Args:
         root: the checkout.
@@ -70,7 +73,25 @@ def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
     Raises:
         ConfigError: naming every problem of the configuration; nothing is written then.
         ProvisionError: if envs/bench.lock is absent.
+        LaunchError: if a file cannot be read or written.
     """
+    try:
+        if checkout_is_held(root):
+            return examine_only(root, overrides)
+        return _prepare(root, overrides)
+    except OSError as error:
+        place = Path(str(error.filename)).absolute() if error.filename else root.absolute()
+        inside = place.is_relative_to(root.absolute())
+        raise LaunchError(
+            "the start of the workflow cannot read or write its files",
+            where=str(place.relative_to(root.absolute()) if inside else place.name),
+            found=error.strerror or str(error),
+            expected="folders results/ and .cw/ that can be written, with files in their places",
+            next_step="free some space, correct the permissions or move away what lies there",
+        ) from error
+
+
+def _prepare(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
     machine = probe_machine()
     wanted = load(root, overrides, has_gpu=bool(machine.facts.gpus))
     drop_unwanted_environments(root, wanted.config)
@@ -99,9 +120,8 @@ def examine_only(root: Path, overrides: Mapping[str, Any] | None = None) -> Prep
     Raises:
         ConfigError: naming every problem.
     """
-    path = root / PREPARED_NAME
-    if path.exists():
-        return parse_json_model(Prepared, path.read_bytes(), PREPARED_NAME)
+    with suppress(FileNotFoundError, ConfigError):  # absent, or of another version
+        return parse_json_model(Prepared, (root / PREPARED_NAME).read_bytes(), PREPARED_NAME)
     facts = probe_machine().facts
     wanted = load(root, overrides, has_gpu=bool(facts.gpus))
     mine = tuple(

@@ -32,7 +32,7 @@ class Order:
     module: str = WORKER_MODULE
     """What becomes the workers; another module in tests."""
     lock_folder: Path | None = None
-    """Where the device locks lie; None takes the user's own folder."""
+    """Where the device locks lie; None takes the one of all users."""
     lock_wait_s: float = WAIT_S
     grace_s: float = GRACE_S
 

@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.names import Quantity
 from commwall.analysis.tables import Tables
-from commwall.analysis.wording import ratio_text, sentence, values_text
+from commwall.analysis.wording import noise_text, ratio_text, sentence, values_text
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import Html, bullets, joined, paragraph, table
+from commwall.report.narrative import refused_text
 from commwall.report.page import Page
 from commwall.report.style import (
     INK,
@@ -40,7 +41,9 @@ def verdicts(page: Page) -> Html:
     cards = []
     for verdict in sorted(own, key=lambda verdict: verdict.comparison.control):
         details = [values_text(verdict, names), f"Ratio: {ratio_text(verdict)}."]
-        lines = [paragraph(text, "detail") for text in details if text and verdict.ratio]
+        details.append(noise_text(verdict))
+        shown = [*(details if verdict.ratio else ()), refused_text(verdict, page.analysis)]
+        lines = [paragraph(text, "detail") for text in shown if text]
         head = paragraph(f"case {verdict.case}, {verdict.quantity.label}", "place")
         said = paragraph(sentence(verdict, names), "verdict")
         control = " control" if verdict.comparison.control else ""

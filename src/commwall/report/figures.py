@@ -1,7 +1,8 @@
 """Figures: one function, tidy tables in, one figure out.
 
-Layer: report. Reads and writes no file. Bars start at zero and show the mean over rounds, with
-its interval as a line and each round as a dot; n stands beside every row.
+Layer: report. Reads and writes no file. Bars start at zero and show the mean over rounds (the
+geometric one for positive quantities), with its interval as a line and each round as a dot; n
+stands beside every row.
 """
 
 from collections.abc import Mapping
@@ -32,6 +33,8 @@ Looks = Mapping[str, Look]
 COMPUTE = Quantity("step_time_s", "nosync")
 FULL = Quantity("step_time_s", "full")
 EXPOSED = Quantity("exposed_comm_time_s")
+MOST_ROOM = 3.0
+"""An axis ends at this many times its largest round; a longer interval runs out of it."""
 
 
 def ratios_figure(tables: Tables) -> Figure:
@@ -66,7 +69,7 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
         value_axis(axes, quantity.metric, label=quantity.label)
         axes.set_title(f"case {case}")
         axes.axvline(0, color=INK, linewidth=0.8)
-        _show_zero(axes)
+        _show_zero(axes, own)
     title_figure(figure, f"{_capital(quantity.label)} per platform", emulated=emulated_in(values))
     return figure
 
@@ -85,14 +88,15 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         rounds = _admitted(tables, FULL).query("case == @case")
         for row, platform in enumerate(own.itertuples()):
             key = (case, platform.platform)
-            compute, exposed = (parts[q]["mean"].get(key) for q in (COMPUTE, EXPOSED))
-            _draw_parts(axes, row, compute, exposed, looks[platform.platform])
+            compute = parts[COMPUTE]["mean"].get(key)
+            if compute is not None and key in parts[EXPOSED].index:
+                _draw_parts(axes, row, compute, platform.mean - compute, looks[platform.platform])
             _draw_interval(axes, row, platform)
             _draw_rounds(axes, row, rounds, platform.platform, looks)
         row_labels(axes, list(own["label"]))
-        value_axis(axes, FULL.metric, label="step time, mean over rounds")
+        value_axis(axes, FULL.metric, label="step time, geometric mean over rounds")
         axes.set_title(f"case {case}")
-        _show_zero(axes)
+        _show_zero(axes, own)
     _parts_legend(figure)
     title_figure(figure, "Where a step's time goes", emulated=emulated_in(full))
     return figure
@@ -110,7 +114,9 @@ def legs_figure(tables: Tables, looks: Looks) -> Figure:
         if not (own := of_case.query("leg == @leg")).empty
     ]
     figure, panels = new_figure(panel_height(len(own), own["label"]) for _, _, own in groups)
-    limit = 1.2 * max(steps["max"].max(), steps["mean_high"].max())
+    limit = min(
+        1.2 * max(steps["max"].max(), steps["mean_high"].max()), MOST_ROOM * steps["max"].max()
+    )
     for axes, (case, leg, own) in zip(panels, groups, strict=True):
         rounds = _admitted(tables, Quantity("step_time_s", leg)).query("case == @case")
         for row, platform in enumerate(own.itertuples()):
@@ -250,12 +256,8 @@ def _draw_rounds(axes: Axes, row: int, rounds: pd.DataFrame, platform: str, look
     )  # fmt: skip
 
 
-def _draw_parts(
-    axes: Axes, row: int, compute: float | None, exposed: float | None, look: Look
-) -> None:
+def _draw_parts(axes: Axes, row: int, compute: float, exposed: float, look: Look) -> None:
     """Compute from zero, exposed communication from there on: back over it where negative."""
-    if compute is None or exposed is None:
-        return
     axes.barh(row, compute, height=0.55, color=look.color, alpha=0.85, edgecolor="white")
     axes.barh(
         row, exposed, left=compute, height=0.55, color="white", hatch="////", edgecolor=look.color
@@ -279,9 +281,12 @@ def _write_n(axes: Axes, row: int, n: int) -> None:
     )  # fmt: skip
 
 
-def _show_zero(axes: Axes) -> None:
+def _show_zero(axes: Axes, shown: pd.DataFrame) -> None:
+    """Keep zero in sight, and the bars too where two rounds give an interval far beyond them."""
     low, high = axes.get_xlim()
-    axes.set_xlim(min(0.0, low), max(high, -0.05 * low))
+    least, most = MOST_ROOM * min(0.0, shown["min"].min()), MOST_ROOM * max(0.0, shown["max"].max())
+    low, high = max(min(0.0, low), least) if least else min(0.0, low), min(high, most or high)
+    axes.set_xlim(low, max(high, -0.05 * low))
 
 
 def _of(table: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:

@@ -158,7 +158,7 @@ def decomposition(page: Page) -> Html:
 
 def exposed_note(page: Page) -> Html:
     """Says so where exposed communication came out negative, or exceeds the exchange alone."""
-    rounds = page.tables.rounds
+    rounds = page.tables.rounds[page.tables.rounds["admitted"]]
     low = rounds[(rounds["metric"] == "exposed_comm_time_s") & (rounds["value"] < 0)]
     over = rounds[(rounds["metric"] == "overlap_ratio") & (rounds["value"] < 0)]
     lines = [
@@ -213,19 +213,28 @@ def _verdict_card(verdict: Verdict, analysis: Analysis) -> Html:
 def refused_text(verdict: Verdict, analysis: Analysis) -> str:
     """Rounds that this verdict could not use; empty if it used all."""
     refusals = [
-        refusal.round
+        refusal
         for pairing in analysis.pairings
         if (pairing.comparison, pairing.case) == (verdict.comparison, verdict.case)
         for refusal in pairing.refusals
     ]
-    return f"Not used: {rounds_text(refusals)}; the reasons are listed below." if refusals else ""
+    if not refusals:
+        return ""
+    rounds = rounds_text(refusal.round for refusal in refusals)
+    return f"Not used: {rounds}; all reasons are listed below. First: {refusals[0]}."
 
 
 def _absences(analysis: Analysis) -> Iterator[str]:
-    """Quantities that no verdict has."""
-    for verdict in analysis.verdicts:
-        if not verdict.comparison.control and verdict.ratio is None and verdict.n == 0:
-            yield f"{verdict.quantity.label.capitalize()}: {verdict.why_none}."
+    """Quantities that usable rounds lack; cases without such rounds, in one line together."""
+    own = [v for v in analysis.verdicts if not v.comparison.control and v.n == 0]
+    bare = {(p.comparison, p.case) for p in analysis.pairings if not p.pairs}
+    cases = dict.fromkeys(v.case for v in own if (v.comparison, v.case) in bare)
+    if cases:
+        yield f"Cases without a usable round of both sides: {', '.join(cases)}."
+    for verdict in own:
+        if (verdict.comparison, verdict.case) not in bare:
+            label = verdict.quantity.label
+            yield f"{label[:1].upper()}{label[1:]}: {verdict.why_none}."
 
 
 def _treatment_text(treatment: Treatment) -> str:
@@ -264,6 +273,8 @@ def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Ht
     own = [v for v in analysis.verdicts if (v.comparison, v.case) == (comparison, case)]
     control = ", A/A control" if comparison.control else ""
     caption = f"Case {case}{control}: A = {a}, B = {b}."
+    if not any(verdict.rounds for verdict in own):
+        return joined([paragraph(caption, "caption"), paragraph(f"None: {own[0].why_none}.")])
     level = f"{100 * analysis.confidence:g} %"
     spread = "rounds: median (min to max)"
     heads = (

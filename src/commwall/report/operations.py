@@ -143,11 +143,13 @@ def _rounds_text(line: pd.DataFrame, label: str, quantity: Quantity) -> str:
     values, unit = own["value"], quantity.metric.unit
     shown = [quantity_text(value, unit) for value in (values.median(), values.min(), values.max())]
     doubt = "" if own["bound"].all() else "; not the link's"
-    return f"{shown[0]} ({shown[1]} to {shown[2]}){doubt}"
+    ends = f" ({shown[1]} to {shown[2]})" if len(own) > 1 else ""
+    return f"{shown[0]}{ends}{doubt}"
 
 
 def main_lines(analysis: Analysis) -> Iterator[str]:
     """Verdicts of every suite but training that compare treatments, one line each."""
     for verdict in analysis.primary:
         if verdict.suite != "training" and not verdict.comparison.control:
-            yield f"{verdict.case}: {sentence(verdict, analysis.names)}"
+            ratio = f" Ratio: {centre_text(verdict.ratio)}." if verdict.ratio else ""
+            yield f"{verdict.case}: {sentence(verdict, analysis.names)}{ratio}"

@@ -28,10 +28,12 @@ class ModelFamily(NamedTuple):
     """What a sample is; sequences have a length, images the size of the preset."""
     dataset: str
     """Data set whose size states the epoch unless the case names another."""
+    longest_sequence: int | None = None
+    """Tokens for which it has positions; null is no limit."""
 
 
 MODELS: dict[ModelName, ModelFamily] = {
-    "bert": ModelFamily(("large", "demo"), "sequence", "squad-1.1-train"),
+    "bert": ModelFamily(("large", "demo"), "sequence", "squad-1.1-train", 512),
     "resnet": ModelFamily(("50", "demo"), "image", "imagenet-1k-train"),
     "swin": ModelFamily(("tiny", "demo"), "image", "imagenet-1k-train"),
     "transformer_xl": ModelFamily(("base", "large", "demo"), "sequence", "wikitext-103-train"),
@@ -96,6 +98,12 @@ class TrainingCase(Model):
             raise ValueError(f"sequence_length is missing; {self.model} takes sequences of tokens")
         if sample == "image" and self.sequence_length is not None:
             raise ValueError(f"sequence_length must be left out; {self.model} takes images")
+        longest = MODELS[self.model].longest_sequence
+        if longest and (self.sequence_length or 0) > longest:
+            raise ValueError(
+                f"sequence_length {self.sequence_length} is too long; {self.model} takes up to "
+                f"{longest} tokens"
+            )
         return self
 
     @model_validator(mode="after")

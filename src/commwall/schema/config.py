@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
+from commwall.schema.base import Model, Name, PositiveFloat
 from commwall.schema.case import (
     LEGS,
     CollectivesCase,
@@ -19,6 +19,13 @@ from commwall.schema.case import (
 )
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import Treatment
+
+Count = Annotated[int, Field(strict=True, gt=0)]
+"""A number of things; `true` and `4.0` are none."""
+Rounds = Annotated[int, Field(strict=True, gt=0, le=1000)]
+WorldSize = Annotated[int, Field(strict=True, gt=0, le=1024)]
+Seed = Annotated[int, Field(strict=True, gt=-(2**53), lt=2**53)]
+"""Small enough that what the workers make of it, a seed of each rank, stays within 64 bit."""
 
 
 class EnvironmentConfig(Model):
@@ -67,7 +74,7 @@ class PlatformConfig(Model):
     """A platform of a campaign file."""
 
     device: Literal["cpu", "cuda"]
-    world_size: PositiveInt | Literal["all"]
+    world_size: WorldSize | Literal["all"]
     """Processes of a launch, one a device; `all` takes all GPUs."""
     where: Where | None = None
     """Machines on which the platform exists; null is every machine."""
@@ -82,15 +89,15 @@ class TrainingCaseConfig(Model):
     suite: Literal["training"]
     model: ModelName
     preset: str
-    batch_per_gpu: PositiveInt
-    sequence_length: PositiveInt | None = None
+    batch_per_gpu: Count
+    sequence_length: Count | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     step_mode: Literal["eager"] = "eager"
-    bucket_bytes: PositiveInt = 25 * 2**20
+    bucket_bytes: Count = 25 * 2**20
     legs: tuple[Leg, ...] = LEGS
     dataset: str | None = None
     """Data set whose size states the epoch; null takes the model family's."""
-    seed: int = 0
+    seed: Seed = 0
     windows: Windows | None = None
     """Overrides the campaign's windows for this case."""
 
@@ -105,13 +112,13 @@ class CampaignConfig(Model):
     """A campaign file."""
 
     title: str
-    seed: int
-    rounds: dict[SuiteName, PositiveInt]
+    seed: Seed
+    rounds: dict[SuiteName, Rounds]
     """Rounds of each suite."""
     windows: Windows
-    platforms: dict[Name, PlatformConfig]
+    platforms: dict[Name, PlatformConfig] = Field(min_length=1)
     comparisons: tuple[Comparison, ...]
-    cases: dict[Name, CaseConfig]
+    cases: dict[Name, CaseConfig] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _names_agree(self) -> Self:

@@ -7,7 +7,7 @@ import difflib
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, TypeVar
 
 import yaml
@@ -19,10 +19,19 @@ M = TypeVar("M", bound=BaseModel)
 
 
 _MERGE = "tag:yaml.org,2002:merge"
+_NO_VALUE = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
+"""What PyYAML lets through of a text that has a type's looks but no value: 2024-13-45."""
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that stands twice in one mapping."""
+    """Refuses a key that stands twice in one mapping, and says where a value cannot be read."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except _NO_VALUE as error:
+            problem = f"{node.value!r} cannot be read as {node.tag.rpartition(':')[2]}: {error}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -30,6 +39,10 @@ class _StrictLoader(yaml.SafeLoader):
             if key_node.tag == _MERGE:
                 continue  # its keys may be overridden; what stands beside it is checked
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key is a list or a mapping", key_node.start_mark
+                )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key {key!r} stands twice", key_node.start_mark
@@ -49,18 +62,26 @@ def parse_yaml(text: str, where: str) -> Any:
     Raises:
         ConfigError: with line and column, if the text is not YAML or repeats a key.
     """
+    loader = None
     try:
-        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+        loader = _StrictLoader(text)
+        return loader.get_single_data()
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(
-            "cannot read a YAML file",
-            where=where + place,
-            found=str(getattr(error, "problem", error)),
-            expected="valid YAML, each key once",
-            next_step="correct the line and run again; nothing was started",
-        ) from error
+        problem = str(getattr(error, "problem", error))
+        raise _unreadable(where, getattr(error, "problem_mark", None), problem) from error
+    except RecursionError as error:
+        mark = loader.get_mark() if loader else None
+        raise _unreadable(where, mark, "brackets or lists nested too deeply") from error
+
+
+def _unreadable(where: str, mark: yaml.Mark | None, found: str) -> ConfigError:
+    return ConfigError(
+        "cannot read a YAML file",
+        where=where + (f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""),
+        found=found,
+        expected="valid YAML, each key once",
+        next_step="correct the line and run again; nothing was started",
+    )
 
 
 def parse_model(model: type[M], data: Any, where: str) -> M:
@@ -77,11 +98,11 @@ def parse_model(model: type[M], data: Any, where: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(model, item, data) for item in error.errors()]
+        problems = "\n".join(_problem(model, item, data) for item in error.errors())
         raise ConfigError(
-            f"{len(problems)} problem(s) in {where}",
+            f"{len(problems.splitlines())} problem(s) in {where}",
             where=where,
-            found="\n".join(problems),
+            found=problems,
             next_step="correct the file and run again; nothing was started",
         ) from error
 
@@ -107,18 +128,37 @@ def nearest(word: str, known: typing.Iterable[str]) -> str | None:
 
 
 def _problem(model: type[BaseModel], item: Any, data: Any) -> str:
-    """One line for one of pydantic's errors."""
+    """A line for one of pydantic's errors, and one for each key that may have caused it."""
     parts = _without_tags(item["loc"], data, keep_last=item["type"] == "missing")
     place = ".".join(parts) or "(the whole file)"
     if item["type"] == "extra_forbidden":
-        known = _known_keys(model, item["loc"][:-1])
-        near = nearest(str(item["loc"][-1]), known)
-        hint = f"did you mean {near!r}?" if near else f"known keys: {', '.join(sorted(known))}"
-        return f"{place}: unknown key; {hint}"
+        return (
+            f"{place}: {_unknown_key(str(item['loc'][-1]), _known_keys(model, item['loc'][:-1]))}"
+        )
+    if item["type"] == "union_tag_not_found":
+        return _missing_tag(place, item, _known_keys(model, item["loc"]))
+    if item["type"] == "too_short" and item["ctx"]["min_length"] == 1:
+        return f"{place}: must not be empty"
     message = item["msg"].removeprefix("Value error, ")
     given = item.get("input")
     shown = "" if isinstance(given, Mapping | list) or given is None else f" (found {given!r})"
     return f"{place}: {message}{shown}"
+
+
+def _unknown_key(key: str, known: set[str]) -> str:
+    near = nearest(key, known)
+    hint = f"did you mean {near!r}?" if near else f"known keys: {', '.join(sorted(known))}"
+    return f"unknown key; {hint}"
+
+
+def _missing_tag(place: str, item: Any, known: set[str]) -> str:
+    """The key that chooses a variant is missing; a stranger among the keys may be it."""
+    given = item["input"]
+    strangers = (
+        [str(key) for key in given if key not in known] if isinstance(given, Mapping) else []
+    )
+    told = "".join(f"\n{place}.{key}: {_unknown_key(key, known)}" for key in strangers)
+    return f"{place}: key {item['ctx']['discriminator']} is missing{told}"
 
 
 def _without_tags(path: tuple[Any, ...], data: Any, *, keep_last: bool) -> list[str]:
@@ -142,8 +182,14 @@ def _known_keys(model: type[BaseModel], path: tuple[Any, ...]) -> set[str]:
         for candidate in reached:
             field = candidate.model_fields.get(str(part))
             following |= _models_in(field.annotation) if field else {candidate}
-        reached = following or reached
+        # A tag in the path names the variant that was tried: its keys alone count.
+        reached = {each for each in following if _has_tag(each, part)} or following or reached
     return {key for candidate in reached for key in candidate.model_fields}
+
+
+def _has_tag(model: type[BaseModel], part: Any) -> bool:
+    """Whether this is the variant of a union that carries that tag."""
+    return any(typing.get_args(each.annotation) == (part,) for each in model.model_fields.values())
 
 
 def _models_in(annotation: Any) -> set[type[BaseModel]]:

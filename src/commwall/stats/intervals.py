@@ -56,6 +56,29 @@ def mean_interval(
     return _bootstrap(values, confidence, seed)
 
 
+def geometric_interval(
+    values: Sequence[float], *, confidence: float = 0.95, seed: int = 0
+) -> Interval | None:
+    """Confidence interval of the geometric mean: that of the mean of logarithms, turned back.
+
+    It never reaches zero, and those of two sides agree with the interval of their ratio.
+
+    Args:
+        values: independent positive values, shape (n,).
+        confidence: level between 0 and 1.
+        seed: of the generator that resamples; unused below BOOTSTRAP_FROM values.
+
+    Returns:
+        The interval, or None for a single value.
+
+    Raises:
+        ValueError: if there is no value, one is not positive, or the level is out of range.
+    """
+    logs = [math.log(value) for value in values]
+    around = mean_interval(logs, confidence=confidence, seed=seed)
+    return around and Interval(math.exp(around.low), math.exp(around.high), around.method)
+
+
 @cache
 def t_quantile(confidence: float, degrees: int) -> float:
     """Half-width of Student's interval in standard errors: P(|T| <= t) = confidence.

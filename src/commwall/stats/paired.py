@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
 from commwall.schema.errors import UnitError
-from commwall.stats.intervals import Interval, mean_interval, t_quantile
+from commwall.stats.intervals import Interval, geometric_interval, t_quantile
 
+SAME_WITHIN = 1e-9
+"""Ratios closer than this [1] are one value: clocks do not resolve more."""
 MOST_ROUNDS = 100_000
 """Beyond this many rounds no number is named: nobody would measure them."""
 
@@ -24,7 +26,7 @@ class PairedRatio:
     """Ratio of each round, in the order given, shape (n,)."""
     confidence: float
     interval: Interval | None
-    """Interval of `centre`; None for one round."""
+    """Interval of `centre`; None for one round, and for rounds without spread."""
 
     @property
     def n(self) -> int:
@@ -60,6 +62,9 @@ def paired_ratio(
 ) -> PairedRatio:
     """Ratio a / b with its interval, from log-ratios of paired rounds.
 
+    Rounds that all give one ratio, as a coarse clock makes them, say nothing of how far the next
+    would lie: they have no interval.
+
     Args:
         a: one value a round, positive, shape (n,).
         b: the values of the same rounds, positive, shape (n,).
@@ -76,8 +81,8 @@ def paired_ratio(
         )
     ratios = tuple(x / y for x, y in zip(a, b, strict=True))
     logs = [math.log(ratio) for ratio in ratios]
-    around = mean_interval(logs, confidence=confidence, seed=seed)
-    interval = around and Interval(math.exp(around.low), math.exp(around.high), around.method)
+    spread = max(logs) - min(logs) > SAME_WITHIN
+    interval = geometric_interval(ratios, confidence=confidence, seed=seed) if spread else None
     return PairedRatio(ratios, confidence, interval)
 
 

@@ -86,8 +86,8 @@ class Workload:
         return [p.grad for p in self.module.parameters() if p.grad is not None]
 
 
-class FirstSteps(NamedTuple):
-    """What the first steps after seeding gave on this rank."""
+class CheckedSteps(NamedTuple):
+    """What steps gave whose loss and gradients were looked at on this rank."""
 
     losses: tuple[float, ...]
     gradient_norms: tuple[float, ...]
@@ -141,10 +141,23 @@ def bucket_bytes(ddp: DistributedDataParallel) -> tuple[int, ...]:
     return tuple(int(size) for size in str(sizes).split(","))
 
 
-def first_steps(workload: Workload, ddp: nn.Module, group: Group) -> FirstSteps:
+def first_steps(workload: Workload, ddp: nn.Module, group: Group) -> CheckedSteps:
     """Take the first steps after seeding; gradients must be the same bits on all ranks."""
+    names = ("finite_loss_and_gradients", "gradients_equal_on_all_ranks")
+    return _checked_steps(workload, ddp, group, FIRST_STEPS, names)
+
+
+def checks_after_timing(workload: Workload, ddp: nn.Module, group: Group) -> tuple[Check, ...]:
+    """Take one more step: what was timed must have computed rightly to its end."""
+    names = ("finite_after_timing", "gradients_equal_after_timing")
+    return _checked_steps(workload, ddp, group, 1, names).checks
+
+
+def _checked_steps(
+    workload: Workload, ddp: nn.Module, group: Group, count: int, names: tuple[str, str]
+) -> CheckedSteps:
     losses, norms, fingerprints = [], [], []
-    for _ in range(FIRST_STEPS):
+    for _ in range(count):
         losses.append(float(workload.forward_backward(ddp)))
         gradients = workload.gradients()
         norms.append(float(nn.utils.get_total_norm(gradients)))
@@ -155,19 +168,19 @@ def first_steps(workload: Workload, ddp: nn.Module, group: Group) -> FirstSteps:
     words = "; ".join(", ".join(f"{rank:.0f}" for rank in ranks) for ranks in fingerprints)
     checks = (
         Check(
-            name="finite_loss_and_gradients",
+            name=names[0],
             passed=finite,
             found=f"losses {losses}, gradient norms {norms}",
             expected="finite numbers",
         ),
         Check(
-            name="gradients_equal_on_all_ranks",
+            name=names[1],
             passed=equal,
             found=f"sums of the gradients' bits per step and rank: {words}",
             expected="one sum per step after the exchange",
         ),
     )
-    return FirstSteps(tuple(losses), tuple(norms), checks)
+    return CheckedSteps(tuple(losses), tuple(norms), checks)
 
 
 def parameter_check(workload: Workload) -> Check:

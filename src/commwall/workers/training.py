@@ -95,13 +95,16 @@ class _Run:
         """Legs under DDP; returns the bytes of its buckets."""
         ddp = legs.distribute(workload, self._case)
         first = legs.first_steps(workload, ddp, self._group)
-        self._findings.values("loss", first.losses)
-        self._findings.values("gradient_norm", first.gradient_norms)
+        # Checks first: a series holds finite numbers only, a check tells of others.
         for check in first.checks:
             self._findings.check(check)
+        self._findings.values("loss", first.losses)
+        self._findings.values("gradient_norm", first.gradient_norms)
         if "full" in self._case.legs:
             workload.restart()
             self._leg("full", partial(workload.step, ddp))
+            for check in legs.checks_after_timing(workload, ddp, self._group):
+                self._findings.check(check)
         if "nosync" in self._case.legs:
             workload.restart()
             self._leg("nosync", partial(legs.without_exchange, ddp, workload.step))
