@@ -39,7 +39,9 @@ def _is_ended_while_measuring(checkout: Checkout, key: tuple[str, signal.Signals
     wait_until(checkout.begun)
     (os.killpg if whom == "group" else os.kill)(process.pid, number)
     run = finish(process)
-    assert run.code != 0, run.output
+    # Asked politely and alone, Snakemake now and then misses the signal and finishes its work.
+    finished = polite and set(checkout.records()) == ALL
+    assert run.code != 0 or finished, run.output
     wait_until(lambda: not checkout.alive(), DIES_WITHIN_S)
     _completes(checkout, kept)
 
