@@ -118,6 +118,13 @@ def test_pages_tables_and_notebooks_are_published(demo: Demo) -> None:
     assert list(folder.rglob("*.csv")) and list(folder.rglob("*.parquet"))
 
 
+def test_snakemake_packs_its_own_report(demo: Demo) -> None:
+    target = demo.root / "results/report.html"
+    packed = demo.run(".venv/bin/python", "-m", "snakemake", "--report", str(target))
+    assert packed.returncode == 0, packed.stdout + packed.stderr
+    assert target.stat().st_size > 0
+
+
 def test_pages_load_nothing_from_elsewhere(demo: Demo) -> None:
     loads = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
     pages = list((demo.root / "results/site").rglob("*.html"))
