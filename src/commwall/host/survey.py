@@ -104,16 +104,9 @@ def _names(domains: tuple[Domain, ...]) -> str:
 
 
 def _disk(root: Path) -> Ability:
-    free = shutil.disk_usage(root).free
-    enough = free >= DISK_NEEDED_BYTES
-    return Ability(
-        name="disk",
-        available=enough,
-        found=f"{size_text(free)} free",
-        next_step=None
-        if enough
-        else f"free {size_text(DISK_NEEDED_BYTES)}: the environments need about that much",
-    )
+    needed = size_text(DISK_NEEDED_BYTES)
+    advice = f"free {needed}: the environments need about that much"
+    return _room("disk", root, DISK_NEEDED_BYTES, advice)
 
 
 def shared_memory(folder: Path = Path("/dev/shm")) -> Ability:
@@ -125,15 +118,19 @@ def shared_memory(folder: Path = Path("/dev/shm")) -> Ability:
             found="there is no /dev/shm",
             next_step="mount one: NCCL stages data between GPUs through it",
         )
+    advice = f"give it {size_text(SHM_NEEDED_BYTES)} (containers: --shm-size)"
+    return _room("shared memory", folder, SHM_NEEDED_BYTES, advice)
+
+
+def _room(name: str, folder: Path, needed_bytes: int, advice: str) -> Ability:
+    """Whether a file system has room; `advice` is for where it has not."""
     free = shutil.disk_usage(folder).free
-    enough = free >= SHM_NEEDED_BYTES
+    enough = free >= needed_bytes
     return Ability(
-        name="shared memory",
+        name=name,
         available=enough,
         found=f"{size_text(free)} free",
-        next_step=None
-        if enough
-        else f"give it {size_text(SHM_NEEDED_BYTES)} (containers: --shm-size)",
+        next_step=None if enough else advice,
     )
 
 
