@@ -54,6 +54,7 @@ def request(folder: Path, treatment: Treatment | None = None, **changes: Any) ->
         round_id="0123456789ab",
         cases=(NamedCase(name=CASE, case=TrainingCase(**(case | changes))),),
         output_dir=str(folder),
+        cache_dir=str(folder / "kernels"),
         threads_per_rank=1,
         collective_timeout_s=timeout_s,
     )

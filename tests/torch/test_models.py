@@ -82,8 +82,8 @@ def test_a_demo_trains_and_repeats_itself(model: ModelName, precision: str) -> N
         work = workload(model, precision)
         losses = []
         for _ in range(4):
-            losses.append(float(work.forward_backward(work.module)))
-            work.update()
+            work.step(work.module)
+            losses.append(float(work.loss))
         runs.append(losses)
     assert runs[0] == runs[1]
     assert all(map(math.isfinite, runs[0]))

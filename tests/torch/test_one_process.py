@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from launching import CASE, launched, request
 
 from commwall.schema.result import CaseResult
+from commwall.workers.hosting import one_sample_mark
 from commwall.workers.legs import Workload
-from commwall.workers.training import host_doubt
 
 
 def test_one_process_measures_leg_single_alone(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_one_process_measures_leg_single_alone(tmp_path: Path) -> None:
 def test_a_step_that_one_sample_hardly_shortens_is_the_hosts(
     one_sample_s: float, doubted: bool
 ) -> None:
-    doubt = host_doubt(one_sample_s, 0.095, samples=32)
+    doubt = one_sample_mark(one_sample_s, 0.095, samples=32)
     assert (doubt is not None) == doubted
     if doubt:
         assert doubt.name == "host_bound"

@@ -216,8 +216,8 @@ def test_workload_learns_its_batch_in_either_precision(precision: str) -> None:
     workload = legs.Workload(case, CPU, rank=0)
     losses = []
     for _ in range(3):
-        losses.append(float(workload.forward_backward(workload.module)))
-        workload.update()
+        workload.step(workload.module)
+        losses.append(float(workload.loss))
     assert losses == sorted(losses, reverse=True)
     assert {gradient.dtype for gradient in workload.gradients()} == {torch.float32}
     again = legs.Workload(case, CPU, rank=0)

@@ -109,10 +109,9 @@ def test_every_model_has_a_control_and_bfloat16(campaign: Campaign) -> None:
     assert {case.precision for case in suite.cases.values()} == {"bfloat16"}
 
 
-def test_the_page_says_loudly_that_the_host_may_decide(campaign: Campaign) -> None:
-    assert "host may hide or invert" in campaign.config.title
-    for name, platform in campaign.config.platforms.items():
-        assert name == "alone" or "turn the order" in platform.treatment.label.does_not_cover
+def test_steps_are_compiled_and_recorded(campaign: Campaign) -> None:
+    training = [case for case in campaign.cases.values() if case.suite == "training"]
+    assert {case.step_mode for case in training} == {"compiled_captured"}
 
 
 @pytest.mark.parametrize(

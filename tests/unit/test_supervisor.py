@@ -30,6 +30,7 @@ def request_for(folder: Path, *cases: str) -> LaunchRequest:
         round_id="0123456789ab",
         cases=tuple(NamedCase(name=case, case=CASE) for case in cases),
         output_dir=str(folder),
+        cache_dir=str(folder / "kernels"),
         threads_per_rank=1,
         collective_timeout_s=5,
     )

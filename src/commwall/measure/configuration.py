@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from commwall.measure.facts import Dataset, read_datasets, read_nccl_names, read_text
 from commwall.schema.base import canonical_json, digest
-from commwall.schema.case import MODELS, Case, TrainingCase
+from commwall.schema.case import CAPTURING, MODELS, Case, StepMode, TrainingCase
 from commwall.schema.config import (
     CampaignConfig,
     CaseConfig,
@@ -240,6 +240,7 @@ def _load_campaign(
         problems.add(file_name, _platform_problems(f"platforms.{platform}", planned, nccl_names))
     for comparison in config.comparisons:
         problems.add(file_name, _comparison_problem(config, comparison))
+    problems.add(file_name, _mode_problems(config))
     cases = {
         case: problems.attempt(_resolver(case, asked, config, datasets, file_name))
         for case, asked in config.cases.items()
@@ -298,6 +299,22 @@ def _comparison_problem(config: CampaignConfig, comparison: Comparison) -> str:
     return ""
 
 
+def _default_mode(config: CampaignConfig) -> StepMode:
+    """The fastest way to run a step that every platform of the campaign has."""
+    on_gpus = all(platform.device == "cuda" for platform in config.platforms.values())
+    return "compiled_captured" if on_gpus else "eager"
+
+
+def _mode_problems(config: CampaignConfig) -> str:
+    """Step modes that a platform's device cannot have; one a line."""
+    cpu = [name for name, platform in config.platforms.items() if platform.device == "cpu"]
+    return "\n".join(
+        f"cases.{name}.step_mode: {case.step_mode} needs device cuda, {cpu[0]} is on device cpu"
+        for name, case in config.cases.items()
+        if cpu and isinstance(case, TrainingCaseConfig) and case.step_mode in CAPTURING
+    )
+
+
 def _resolver(
     name: str,
     asked: CaseConfig,
@@ -319,6 +336,7 @@ def _resolver(
             found = f"cases.{name}.dataset: {dataset!r} is not in config/facts; {hint}"
             raise ConfigError("unknown data set", where=file_name, found=found)
         resolved = asked.model_dump() | {
+            "step_mode": asked.step_mode or _default_mode(config),
             "windows": (asked.windows or config.windows).model_dump(),
             "dataset": dataset,
             "dataset_samples": datasets[dataset].samples_of(asked.sequence_length),

@@ -116,6 +116,7 @@ class Session:
             round_id=visit.round_id,
             cases=tuple(NamedCase(name=case, case=self.suite.cases[case]) for case in cases),
             output_dir=str(folder),
+            cache_dir=str(Layout(self.order.root).kernels_dir().resolve()),
             threads_per_rank=max(1, cpus // platform.world_size),
             collective_timeout_s=self.timeouts.collective_s,
         )

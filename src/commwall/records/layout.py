@@ -62,6 +62,10 @@ class Layout:
         """What the workflow knows of a suite's records."""
         return self.root / ".cw" / campaign / f"{suite}.state"
 
+    def kernels_dir(self) -> Path:
+        """Kernels that workers have compiled, for the launches that follow."""
+        return self.root / ".cw" / "kernels"
+
     def logs_dir(self, campaign: str, suite: str) -> Path:
         """Logs of the launches."""
         return self.root / "logs" / "measure_suite" / campaign / suite

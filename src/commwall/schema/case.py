@@ -16,6 +16,11 @@ exchanged, no compute; single: one process alone, the control for per-GPU speed.
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
 SuiteName = Literal["training", "memory", "collectives"]
+StepMode = Literal["eager", "compile", "captured", "compiled_captured"]
+"""eager: the host starts every kernel; compile: blocks of the model are compiled (torch.compile);
+captured: the whole step is recorded in a CUDA graph and replayed; compiled_captured: both."""
+COMPILING: frozenset[StepMode] = frozenset({"compile", "compiled_captured"})
+CAPTURING: frozenset[StepMode] = frozenset({"captured", "compiled_captured"})
 ModelName = Literal["bert", "resnet", "swin", "transformer_xl"]
 
 
@@ -68,7 +73,7 @@ class TrainingCase(Model):
     """Tokens per sample, for models that take sequences; null for images."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of forward and backward (bfloat16 by autocast); weights stay float32."""
-    step_mode: Literal["eager"] = "eager"
+    step_mode: StepMode = "eager"
     """How the step is run."""
     bucket_bytes: PositiveInt = 25 * 2**20
     """DDP's gradient bucket size [byte]; the default is PyTorch's own (25 MiB)."""

@@ -14,6 +14,7 @@ from commwall.schema.case import (
     Leg,
     MemoryCase,
     ModelName,
+    StepMode,
     SuiteName,
     Windows,
 )
@@ -92,7 +93,8 @@ class TrainingCaseConfig(Model):
     batch_per_gpu: Count
     sequence_length: Count | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
-    step_mode: Literal["eager"] = "eager"
+    step_mode: StepMode | None = None
+    """How the step is run; null is `compiled_captured` in a campaign on GPUs, else `eager`."""
     bucket_bytes: Count = 25 * 2**20
     legs: tuple[Leg, ...] = LEGS
     dataset: str | None = None

@@ -41,14 +41,55 @@ _ALL = (
         source=_DESIGN,
     ),
     Metric(
+        id="queued_step_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="step time, enqueued",
+        definition="Step time of a leg whose steps are recorded, with the host's work done "
+        "beforehand: steps enqueued while the GPU is kept busy. What step_time_s is longer is "
+        "time in which the GPU waits for the host.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="first_steps_time_s",
+        unit="s",
+        direction="neither",
+        kind="measured",
+        label="time of the first steps",
+        definition="Wall time of each of the first steps after building, with a look at loss and "
+        "gradients. In the first one kernels are compiled or loaded; it is not part of any other "
+        "value.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="compile_cache_hits",
+        unit="1",
+        direction="neither",
+        kind="measured",
+        label="compile cache hits",
+        definition="Compiled graphs that one rank's process has found in the compiler's cache "
+        "since it began.",
+        source="PyTorch, torch._dynamo.utils.counters",
+    ),
+    Metric(
+        id="compile_cache_misses",
+        unit="1",
+        direction="neither",
+        kind="measured",
+        label="compile cache misses",
+        definition="Compiled graphs that one rank's process had to compile since it began.",
+        source="PyTorch, torch._dynamo.utils.counters",
+    ),
+    Metric(
         id="one_sample_step_time_s",
         unit="s",
         direction="lower",
         kind="measured",
         label="step time with one sample",
-        definition="Step time of leg `single` on a GPU with a batch of one sample: about what the "
-        "host needs to start a step's kernels. Above 80 % of the case's own step time the case is "
-        "marked host bound.",
+        definition="Step time of leg `single` on a GPU with a batch of one sample, where the step "
+        "is not recorded: about what the host needs to start a step's kernels. Above 80 % of the "
+        "case's own step time the case is marked host bound.",
         source=_DESIGN,
     ),
     Metric(

@@ -132,6 +132,8 @@ class LaunchRequest(Model):
     cases: tuple[NamedCase, ...]
     output_dir: str
     """Folder for results, one file a case: `<case>.json`, `<case>.rank<N>.failed.json`."""
+    cache_dir: str
+    """Folder in which compiled kernels are kept from launch to launch."""
     threads_per_rank: PositiveInt
     collective_timeout_s: PositiveFloat
     """A collective that takes longer ends the launch [s]."""

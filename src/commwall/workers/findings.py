@@ -81,9 +81,10 @@ class Findings:
         """
         self._checks.append(require(check, tuple(self._checks)))
 
-    def mark(self, mark: Mark) -> None:
-        """Keep a doubt."""
-        self._marks.append(mark)
+    def mark(self, mark: Mark | None) -> None:
+        """Keep a doubt, if there is one."""
+        if mark:
+            self._marks.append(mark)
 
     def gap(self, gap: Gap | None) -> None:
         """Keep what could not be had, if anything."""

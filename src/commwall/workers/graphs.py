@@ -3,7 +3,8 @@
 Layer: workers. Reads and writes no file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -16,32 +17,50 @@ class Graph:
     Args:
         work: enqueues the work; runs `warmups` times before it is recorded. Memory it allocates
             while recorded belongs to the graph, and has the same addresses in every replay.
-        warmups: calls before the recording, on the recording stream.
+        warmups: calls before the recording, on the stream that records.
 
     Raises:
         Unsupported: if the work cannot be recorded, because it waits for the device, say.
     """
 
     def __init__(self, work: Callable[[], object], warmups: int) -> None:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+        self._graph = torch.cuda.CUDAGraph()
+        with own_stream():
             for _ in range(warmups):
                 work()
-        torch.cuda.synchronize()
-        self._graph = torch.cuda.CUDAGraph()
-        try:
-            # Only this thread's doings count: NCCL's watchdog may ask for events meanwhile.
-            with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
-                work()
-        except torch.OutOfMemoryError:
-            raise
-        except RuntimeError as error:
-            raise _not_recordable(error) from error
+            torch.cuda.synchronize()
+            stream = torch.cuda.current_stream()
+            try:
+                # Only this thread's doings count: NCCL's watchdog may ask for events meanwhile.
+                with torch.cuda.graph(
+                    self._graph, stream=stream, capture_error_mode="thread_local"
+                ):
+                    work()
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError as error:
+                raise _not_recordable(error) from error
 
     def replay(self) -> None:
         """Enqueue the recorded work on the current stream."""
         self._graph.replay()
+
+
+@contextmanager
+def own_stream() -> Iterator[None]:
+    """Work on a stream that can be recorded: the current one, unless it is the default stream.
+
+    What is built inside, DDP above all, belongs to the same stream as what is recorded there.
+    """
+    current = torch.cuda.current_stream()
+    if current != torch.cuda.default_stream():
+        yield
+        return
+    stream = torch.cuda.Stream()
+    stream.wait_stream(current)
+    with torch.cuda.stream(stream):
+        yield
+    current.wait_stream(stream)
 
 
 def _not_recordable(error: RuntimeError) -> Unsupported:

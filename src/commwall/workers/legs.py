@@ -4,6 +4,7 @@ Layer: workers. Reads and writes no file.
 """
 
 import inspect
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,12 +13,14 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from commwall.schema.case import TrainingCase
+from commwall.schema.case import CAPTURING, COMPILING, TrainingCase
 from commwall.schema.result import Check
+from commwall.workers.compilation import compile_regions
 from commwall.workers.group import Group
 from commwall.workers.models import FAMILIES
 from commwall.workers.outcomes import Unsupported
-from commwall.workers.values import ramp
+from commwall.workers.stepping import Step
+from commwall.workers.values import POISON, ramp
 
 _BUFFER_SWITCH = next(
     name
@@ -27,6 +30,8 @@ _BUFFER_SWITCH = next(
 """DDP's argument for copying rank 0's buffers in every step; torch has renamed it."""
 FIRST_STEPS = 3
 """Steps after seeding whose loss and gradients are recorded and compared."""
+RECORDED_TOLERANCE = 1e-3
+"""Relative. A step sums in another order when it runs again, where kernels use atomic additions."""
 _PYTORCH_BUCKET_BYTES = 25 * 2**20
 _BITS = 2**52
 
@@ -44,9 +49,21 @@ class Workload:
         self._case, self._rank = case, rank
         self.device = device
         self.module = family.build(case.preset).to(device)
+        if case.step_mode in COMPILING:
+            compile_regions(family.regions(self.module))
         self.draw(case.batch_shape)
-        self._optimizer = torch.optim.AdamW(self.module.parameters(), fused=True)
-        self._autocast = case.precision == "bfloat16"
+        recorded = case.step_mode in CAPTURING
+        self._optimizer = torch.optim.AdamW(
+            self.module.parameters(), fused=True, capturable=recorded
+        )
+        self._precision = torch.autocast(
+            device.type,
+            dtype=torch.bfloat16,
+            enabled=case.precision == "bfloat16",
+            cache_enabled=not recorded,  # a graph must not read what a step before it has cached
+        )
+        self.loss = torch.zeros((), device=device)
+        """Loss of the last step, always at the same address."""
         self.parameters = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
         self.parameters_expected = family.parameters_expected(case.preset)
 
@@ -64,26 +81,39 @@ class Workload:
         for name, values in self._first_batch.items():
             self._batch[name].copy_(values)
 
+    def state(self) -> list[torch.Tensor]:
+        """Copies of the weights and the batch, on which a step's loss and gradients depend."""
+        return [tensor.clone() for tensor in self._state()]
+
+    def go_back(self, state: list[torch.Tensor]) -> None:
+        """Take weights and batch from a copy."""
+        for tensor, kept in zip(self._state(), state, strict=True):
+            tensor.copy_(kept)
+
+    def _state(self) -> list[torch.Tensor]:
+        return [*(p.detach() for p in self.module.parameters()), *self._batch.values()]
+
     def forward_backward(self, model: nn.Module) -> torch.Tensor:
         """Fresh gradients of the batch's loss, which is returned detached."""
         self._optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._autocast):
+        with self._precision:
             loss: torch.Tensor = model(**self._batch)
         loss.backward()
         return loss.detach()
 
-    def update(self) -> None:
-        """Let the optimiser apply the gradients."""
-        self._optimizer.step()
-
     def step(self, model: nn.Module) -> None:
         """One optimisation step."""
-        self.forward_backward(model)
-        self.update()
+        loss = self.forward_backward(model)
+        self._optimizer.step()
+        self.loss.copy_(loss)
 
     def gradients(self) -> list[torch.Tensor]:
         """Gradients of all parameters, in the model's order."""
         return [p.grad for p in self.module.parameters() if p.grad is not None]
+
+    def gradient_norm(self) -> float:
+        """Euclidean norm of all gradients; waits for the device."""
+        return float(nn.utils.get_total_norm(self.gradients()))
 
 
 class CheckedSteps(NamedTuple):
@@ -91,6 +121,8 @@ class CheckedSteps(NamedTuple):
 
     losses: tuple[float, ...]
     gradient_norms: tuple[float, ...]
+    duration_s: tuple[float, ...]
+    """What each took, looking included [s]; in the first one kernels are compiled or loaded."""
     checks: tuple[Check, ...]
 
 
@@ -130,6 +162,7 @@ def distribute(workload: Workload, case: TrainingCase) -> DistributedDataParalle
     return DistributedDataParallel(
         workload.module,
         bucket_cap_mb=None if own else case.bucket_bytes / 2**20,
+        gradient_as_bucket_view=True,  # gradients are not copied back out of the buckets
         **{_BUFFER_SWITCH: False},
     )
 
@@ -141,28 +174,49 @@ def bucket_bytes(ddp: DistributedDataParallel) -> tuple[int, ...]:
     return tuple(int(size) for size in str(sizes).split(","))
 
 
-def first_steps(workload: Workload, ddp: nn.Module, group: Group) -> CheckedSteps:
+def first_steps(workload: Workload, step: Step, group: Group) -> CheckedSteps:
     """Take the first steps after seeding; gradients must be the same bits on all ranks."""
     names = ("finite_loss_and_gradients", "gradients_equal_on_all_ranks")
-    return _checked_steps(workload, ddp, group, FIRST_STEPS, names)
+    return _checked_steps(workload, step, group, FIRST_STEPS, names)
 
 
-def checks_after_timing(workload: Workload, ddp: nn.Module, group: Group) -> tuple[Check, ...]:
+def checks_after_timing(workload: Workload, step: Step, group: Group) -> tuple[Check, ...]:
     """Take one more step: what was timed must have computed rightly to its end."""
     names = ("finite_after_timing", "gradients_equal_after_timing")
-    return _checked_steps(workload, ddp, group, 1, names).checks
+    return _checked_steps(workload, step, group, 1, names).checks
+
+
+def recorded_check(workload: Workload, recorded: Step, plain: Step) -> Check:
+    """From the same state, a recorded step must give what the plain one gives."""
+    before = workload.state()
+    plain()
+    expected = float(workload.loss), workload.gradient_norm()
+    workload.go_back(before)
+    workload.loss.fill_(POISON)
+    recorded()
+    found = float(workload.loss), workload.gradient_norm()
+    pairs = zip(found, expected, strict=True)
+    return Check(
+        name="recorded_step_equals_plain",
+        passed=all(abs(a - b) <= RECORDED_TOLERANCE * abs(b) for a, b in pairs),
+        found="loss {:.6g}, gradient norm {:.6g}".format(*found),
+        expected="loss {:.6g}, gradient norm {:.6g}, within {:g}".format(
+            *expected, RECORDED_TOLERANCE
+        ),
+    )
 
 
 def _checked_steps(
-    workload: Workload, ddp: nn.Module, group: Group, count: int, names: tuple[str, str]
+    workload: Workload, step: Step, group: Group, count: int, names: tuple[str, str]
 ) -> CheckedSteps:
-    losses, norms, fingerprints = [], [], []
+    losses, norms, fingerprints, duration_s = [], [], [], []
     for _ in range(count):
-        losses.append(float(workload.forward_backward(ddp)))
-        gradients = workload.gradients()
-        norms.append(float(nn.utils.get_total_norm(gradients)))
-        fingerprints.append(group.all(_fingerprint(gradients)))
-        workload.update()
+        begin_s = time.perf_counter()
+        step()
+        losses.append(float(workload.loss))
+        norms.append(workload.gradient_norm())
+        duration_s.append(time.perf_counter() - begin_s)
+        fingerprints.append(group.all(_fingerprint(workload.gradients())))
     finite = all(abs(value) < float("inf") for value in (*losses, *norms))
     equal = all(len(set(ranks)) == 1 for ranks in fingerprints)
     words = "; ".join(", ".join(f"{rank:.0f}" for rank in ranks) for ranks in fingerprints)
@@ -180,7 +234,7 @@ def _checked_steps(
             expected="one sum per step after the exchange",
         ),
     )
-    return CheckedSteps(tuple(losses), tuple(norms), checks)
+    return CheckedSteps(tuple(losses), tuple(norms), tuple(duration_s), checks)
 
 
 def parameter_check(workload: Workload) -> Check:
@@ -194,11 +248,15 @@ def parameter_check(workload: Workload) -> Check:
 
 
 class Exchange:
-    """Leg `comm`: buckets of DDP's sizes, exchanged as DDP does, without compute."""
+    """Leg `comm`: buckets of DDP's sizes, exchanged as DDP does, without compute.
+
+    `run` exchanges them; it is `step`, until a recording of it takes its place.
+    """
 
     def __init__(self, buckets: tuple[int, ...], group: Group) -> None:
         self._group = group
         self._buffers = [torch.zeros(size // 4, device=group.device) for size in buckets]
+        self.run: Step = self.step
 
     def step(self) -> None:
         """Exchange all buckets; the works are waited for in order, as DDP does."""
@@ -216,7 +274,7 @@ class Exchange:
         ramps = [ramp(buffer) for buffer in self._buffers]
         for buffer, values in zip(self._buffers, ramps, strict=True):
             torch.add(values, rank, out=buffer)
-        self.step()
+        self.run()
         for buffer, values in zip(self._buffers, ramps, strict=True):
             wrong += int((buffer != ranks * values + ranks * (ranks - 1) / 2).sum())
             buffer.zero_()

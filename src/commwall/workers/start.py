@@ -55,6 +55,7 @@ def launch_environment(request: LaunchRequest) -> dict[str, str]:
         "NCCL_SOCKET_IFNAME": os.environ.get("NCCL_SOCKET_IFNAME", "lo"),
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         "HF_HUB_OFFLINE": "1",
+        "TORCHINDUCTOR_CACHE_DIR": os.environ.get("TORCHINDUCTOR_CACHE_DIR", request.cache_dir),
     }
 
 

@@ -6,14 +6,13 @@ that do not exchange gradients drift apart.
 """
 
 import gc
-from collections.abc import Callable
 from functools import partial
 from statistics import median
 
-from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.case import CAPTURING, COMPILING, Leg, TrainingCase
 from commwall.schema.result import LEAST_BOUND_SHARE, CaseResult, Mark, NamedCase
 from commwall.schema.treatment import EmulatedLink
-from commwall.workers import legs, peak
+from commwall.workers import compilation, hosting, legs, peak, stepping
 from commwall.workers.bounds import link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
@@ -21,8 +20,6 @@ from commwall.workers.links import LinkCounters
 from commwall.workers.reporting import exchanged, runtime_facts, tell_progress
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
 
-MOST_HOST_SHARE = 0.8
-"""Above this share of an eager step that one sample takes as well, the GPU does not decide."""
 ONE_SAMPLE_S = 0.7
 LEAST_STEPS = 10
 
@@ -43,24 +40,6 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
     return exchanged(named.name, group, findings)
 
 
-def host_doubt(one_sample_s: float, step_s: float, samples: int) -> Mark | None:
-    """The mark of a step that the host decides; None where the batch makes it longer.
-
-    Args:
-        one_sample_s: step time with one sample [s].
-        step_s: step time of the case [s].
-        samples: of the case.
-    """
-    if one_sample_s <= MOST_HOST_SHARE * step_s:
-        return None
-    detail = (
-        f"a step with 1 sample takes {one_sample_s:.3g} s, with {samples} samples {step_s:.3g} s: "
-        "what the batch does not change, the host's work above all, is more than "
-        f"{MOST_HOST_SHARE:.0%} of the step"
-    )
-    return Mark(name="host_bound", leg="single", detail=detail)
-
-
 class _Run:
     """One rank's way through the legs of a case."""
 
@@ -72,8 +51,12 @@ class _Run:
         self._findings = findings
 
     def all_legs(self) -> None:
+        legs.require_precision(self._case, self._group.device)
+        with stepping.stream_of(self._case.step_mode):
+            self._all_legs_on_its_stream()
+
+    def _all_legs_on_its_stream(self) -> None:
         device = self._group.device
-        legs.require_precision(self._case, device)
         no_peak = peak.reset_peak(device)
         workload = legs.Workload(self._case, device, self._group.rank)
         self._findings.check(legs.parameter_check(workload))
@@ -94,26 +77,52 @@ class _Run:
     def _distributed_legs(self, workload: legs.Workload) -> tuple[int, ...]:
         """Legs under DDP; returns the bytes of its buckets."""
         ddp = legs.distribute(workload, self._case)
-        first = legs.first_steps(workload, ddp, self._group)
+        step = partial(workload.step, ddp)
+        with stepping.first_run_of(self._case.step_mode):
+            first = legs.first_steps(workload, step, self._group)
         # Checks first: a series holds finite numbers only, a check tells of others.
         for check in first.checks:
             self._findings.check(check)
         self._findings.values("loss", first.losses)
         self._findings.values("gradient_norm", first.gradient_norms)
+        self._preparation(first)
         if "full" in self._case.legs:
-            workload.restart()
-            self._leg("full", partial(workload.step, ddp))
-            for check in legs.checks_after_timing(workload, ddp, self._group):
-                self._findings.check(check)
+            self._full_leg(workload, step)
         if "nosync" in self._case.legs:
             workload.restart()
-            self._leg("nosync", partial(legs.without_exchange, ddp, workload.step))
+            self._leg("nosync", self._in_mode(partial(legs.without_exchange, ddp, workload.step)))
         return legs.bucket_bytes(ddp)
+
+    def _preparation(self, first: legs.CheckedSteps) -> None:
+        """Keep what the first steps took, and how the compiler's cache served."""
+        self._findings.values("first_steps_time_s", first.duration_s)
+        if self._case.step_mode in COMPILING:
+            use = compilation.cache_use()
+            self._findings.values("compile_cache_hits", (use.hits,))
+            self._findings.values("compile_cache_misses", (use.misses,))
+
+    def _full_leg(self, workload: legs.Workload, step: stepping.Step) -> None:
+        run = self._in_mode(step)
+        if self._recorded:
+            workload.restart()
+            self._findings.check(legs.recorded_check(workload, run, step))
+        workload.restart()
+        self._leg("full", run)
+        for check in legs.checks_after_timing(workload, run, self._group):
+            self._findings.check(check)
+
+    @property
+    def _recorded(self) -> bool:
+        return self._case.step_mode in CAPTURING
+
+    def _in_mode(self, step: stepping.Step) -> stepping.Step:
+        return stepping.in_mode(self._case.step_mode, step)
 
     def _exchange_alone(self, buckets: tuple[int, ...]) -> None:
         exchange = legs.Exchange(buckets, self._group)
+        exchange.run = self._in_mode(exchange.step)
         self._findings.check(exchange.check("exchanged_values"))
-        timed = self._leg("comm", exchange.step)
+        timed = self._leg("comm", exchange.run)
         self._findings.check(exchange.check("exchanged_values_after_timing"))
         treatment = self._group.treatment
         if isinstance(treatment, EmulatedLink):
@@ -131,26 +140,24 @@ class _Run:
         gc.collect()  # DDP's hooks go with it
         workload.restart()
         if self._group.rank == 0:
-            timed = self._leg("single", partial(workload.step, workload.module), Alone())
-            if self._group.device.type == "cuda" and self._case.batch_per_gpu > 1:
+            step = self._in_mode(partial(workload.step, workload.module))
+            timed = self._leg("single", step, Alone())
+            on_gpu = self._group.device.type == "cuda"
+            if on_gpu and not self._recorded and self._case.batch_per_gpu > 1:
                 self._one_sample(workload, timed)
         self._group.texts(f"single/{self._name}", "done")
 
     def _one_sample(self, workload: legs.Workload, timed: Timed) -> None:
-        """Doubt a step that hardly gets shorter with one sample: the host, not the GPU, decides.
-
-        The host starts the same kernels whatever the batch; the GPU has next to nothing to do.
-        """
+        """Doubt a step that hardly gets shorter with one sample."""
         workload.draw((1, *self._case.batch_shape[1:]))
         pace = Pace(window_s=ONE_SAMPLE_S, min_steps=LEAST_STEPS, warmup_max_s=ONE_SAMPLE_S)
         step = partial(workload.step, workload.module)
         small = time_leg(step, pace, clock_of(self._group.device), Alone())
         self._findings.values("one_sample_step_time_s", small.step_s, "single")
-        doubt = host_doubt(median(small.step_s), median(timed.step_s), self._case.batch_per_gpu)
-        if doubt:
-            self._findings.mark(doubt)
+        times_s = median(small.step_s), median(timed.step_s)
+        self._findings.mark(hosting.one_sample_mark(*times_s, self._case.batch_per_gpu))
 
-    def _leg(self, leg: Leg, step: Callable[[], None], crew: Crew | None = None) -> Timed:
+    def _leg(self, leg: Leg, step: stepping.Step, crew: Crew | None = None) -> Timed:
         """Time a leg and keep what was found."""
         tell_progress(self._group, self._name, leg)
         windows, link = self._case.windows, self._group.link
@@ -163,6 +170,11 @@ class _Run:
         forget = link.reset if link else lambda: None
         timed = time_leg(step, pace, clock, crew or self._group, forget)
         self._findings.timed(leg, timed)
+        if self._recorded:
+            queued_s = hosting.queued_steps(step, clock, crew or self._group)
+            if queued_s:
+                self._findings.values("queued_step_time_s", queued_s, leg)
+            self._findings.mark(hosting.gap_mark(leg, queued_s, timed.step_s))
         if link:
             self._link_binds(leg, link)
         return timed

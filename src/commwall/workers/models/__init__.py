@@ -8,6 +8,7 @@ from typing import Protocol
 import torch
 from torch import nn
 
+from commwall.workers.compilation import Region
 from commwall.workers.models import bert, resnet, swin, transformer_xl
 
 
@@ -21,6 +22,11 @@ class Family(Protocol):
         """FLOPs of the forward pass of a batch; a multiplication and an addition are two.
 
         Counted are the matrix products and convolutions, as papers do. None where unknown.
+        """
+
+    def regions(self, model: nn.Module) -> list[Region]:
+        """Parts of a model that this family built, to be compiled one by one: its blocks, so that
+        the gradients of each are ready for exchange before the backward pass is through.
         """
 
     def build(self, preset: str) -> nn.Module:

@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 import torch
 from torch import nn
+from torch.nn import functional
 from transformers.models.bert.configuration_bert import BertConfig
 from transformers.models.bert.modeling_bert import BertForMaskedLM
+
+from commwall.workers.compilation import Region
 
 _MASKED_SHARE = 0.15
 _NOT_PREDICTED = -100
@@ -60,8 +63,12 @@ class MaskedLanguageModel(nn.Module):  # type: ignore[misc]
             input_ids: token numbers [batch, sequence].
             labels: token numbers to predict, -100 elsewhere [batch, sequence].
         """
-        loss: torch.Tensor = self.bert(input_ids=input_ids, labels=labels).loss
-        return loss
+        return self.loss(self.bert.bert(input_ids=input_ids).last_hidden_state, labels)
+
+    def loss(self, hidden: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Mean cross-entropy of predictions from the last hidden states, as in `forward`."""
+        scores = self.bert.cls(hidden).flatten(0, 1).float()
+        return functional.cross_entropy(scores, labels.flatten(), ignore_index=_NOT_PREDICTED)
 
 
 def parameters_expected(preset: str) -> int:
@@ -87,6 +94,12 @@ def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     layer = 24 * hidden**2 + 4 * length * hidden
     head = 2 * hidden**2 + 2 * hidden * size.vocabulary
     return float(samples * length * (size.layers * layer + head))
+
+
+def regions(model: nn.Module) -> list[Region]:
+    """Embedding, layers, and head with loss."""
+    inner = model.bert.bert
+    return [Region(inner.embeddings), *map(Region, inner.encoder.layer), Region(model, "loss")]
 
 
 def build(preset: str) -> nn.Module:

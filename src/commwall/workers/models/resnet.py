@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from commwall.workers.compilation import Region
 from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, random_batch
 
 _EXPANSION = 4
@@ -82,12 +83,18 @@ class ResNet(nn.Module):  # type: ignore[misc]
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
         """Scores [batch, classes] of images [batch, 3, height, width]."""
-        features = functional.relu(self.bn1(self.conv1(images)), inplace=True)
-        features = self.maxpool(features)
+        features = self.stem(images)
         for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
             features = stage(features)
         scores: torch.Tensor = self.fc(features.mean(dim=(2, 3)))
         return scores
+
+    def stem(self, images: torch.Tensor) -> torch.Tensor:
+        """Features [batch, channels, height / 4, width / 4] of images, for the first stage."""
+        features: torch.Tensor = self.maxpool(
+            functional.relu(self.bn1(self.conv1(images)), inplace=True)
+        )
+        return features
 
     def forward(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy over the classes.
@@ -120,6 +127,12 @@ def forward_flops(preset: str, shape: tuple[int, ...]) -> float | None:
     """
     macs = _FORWARD_MACS.get(preset)
     return None if macs is None else 2.0 * macs * shape[0]
+
+
+def regions(model: nn.Module) -> list[Region]:
+    """Stem and stages."""
+    stages = (model.layer1, model.layer2, model.layer3, model.layer4)
+    return [Region(model, "stem"), *map(Region, stages)]
 
 
 def build(preset: str) -> nn.Module:

@@ -14,6 +14,7 @@ from torch import nn
 from transformers.models.swin.configuration_swin import SwinConfig
 from transformers.models.swin.modeling_swin import SwinForImageClassification
 
+from commwall.workers.compilation import Region
 from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, random_batch
 
 
@@ -103,6 +104,15 @@ def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
         window = min(size.window, side)
         macs += layers * side**2 * channels * (12 * channels + 2 * window**2)
     return 2.0 * shape[0] * (macs + channels * size.classes)
+
+
+def regions(model: nn.Module) -> list[Region]:
+    """Patch embedding, blocks, and the merging of patches between stages."""
+    inner = model.swin.swin
+    stages = inner.encoder.layers
+    merging = [stage.downsample for stage in stages if stage.downsample is not None]
+    blocks = [block for stage in stages for block in stage.blocks]
+    return [Region(inner.embeddings), *map(Region, blocks), *map(Region, merging)]
 
 
 def build(preset: str) -> nn.Module:

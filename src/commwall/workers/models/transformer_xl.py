@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from commwall.workers.compilation import Region
 from commwall.workers.models.vocabulary import TiedVocabulary, sort_targets
 
 _STANDARD_DEVIATION = 0.02
@@ -222,6 +223,12 @@ def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
         narrow = hidden * width if size.division > 1 else 0
         macs += tokens * (narrow + share * (narrow + width * (end - begin)))
     return 2.0 * macs
+
+
+def regions(model: nn.Module) -> list[Region]:
+    """Layers, and the vocabulary at both ends."""
+    words = model.vocabulary
+    return [*map(Region, model.layers), Region(words, "embed"), Region(words, "loss")]
 
 
 def build(preset: str) -> nn.Module:

@@ -1,0 +1,42 @@
+"""Step modes: how the step of a training case is run on a device.
+
+Layer: workers. Reads and writes no file.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from commwall.schema.case import CAPTURING, COMPILING, StepMode
+from commwall.workers.compilation import named_refusals
+from commwall.workers.graphs import Graph, own_stream
+
+WARMUPS = 12
+"""Steps before a step is recorded. DDP measures itself in its first ten, which no graph can hold.
+
+Source: PyTorch, notes "CUDA semantics", section "Usage with DistributedDataParallel".
+"""
+
+Step = Callable[[], object]
+
+
+def stream_of(mode: StepMode) -> AbstractContextManager[None]:
+    """The stream on which all of a case in that mode is to happen."""
+    return own_stream() if mode in CAPTURING else nullcontext()
+
+
+def first_run_of(mode: StepMode) -> AbstractContextManager[None]:
+    """Surrounds the first step, in which blocks are compiled.
+
+    Raises:
+        Unsupported: if the compiler refuses one.
+    """
+    return named_refusals() if mode in COMPILING else nullcontext()
+
+
+def in_mode(mode: StepMode, step: Step) -> Step:
+    """What runs the step in that mode; a recorded step has run WARMUPS times when it returns.
+
+    Raises:
+        Unsupported: if the step cannot be recorded.
+    """
+    return Graph(step, WARMUPS).replay if mode in CAPTURING else step
