@@ -236,3 +236,18 @@ def test_what_the_last_start_left_and_cannot_be_used_counts_as_absent(
     (root / RESOLVED_NAME).parent.mkdir()
     (root / RESOLVED_NAME).write_bytes(kept)
     assert resolved_config(root) == load_config(root)
+
+
+def test_a_recorded_step_needs_gpus(root: Path) -> None:
+    edit(root, DEMO, "    preset: demo\n", "    preset: demo\n    step_mode: captured\n")
+    message = refused(root)
+    assert "step_mode: captured needs device cuda, cpux2-fastlink is on device cpu" in message
+
+
+def test_steps_are_recorded_by_default_on_gpus_only(root: Path) -> None:
+    modes = {
+        name: {case.step_mode for case in campaign.cases.values() if case.suite == "training"}
+        for name in ("cpu-demo", "gpu")
+        for campaign in load_campaigns(root, [name])
+    }
+    assert modes == {"cpu-demo": {"eager"}, "gpu": {"compiled_captured"}}
