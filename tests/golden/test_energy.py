@@ -6,8 +6,9 @@ import pytest
 
 from commwall.analysis.derive import derive
 from commwall.analysis.names import Quantity
-from commwall.analysis.result import analyse_campaign, read_peaks
+from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import tidy_tables
+from commwall.records.hardware import read_hardware
 from commwall.report.energy import power_figure, powers
 from commwall.report.style import looks_of
 from commwall.schema.facts import GpuFactsFile
@@ -89,14 +90,14 @@ def test_mfu_of_what_is_unknown_is_absent_with_its_reason() -> None:
 
 
 def test_the_peaks_on_file_are_those_of_the_named_gpus_only() -> None:
-    peaks = read_peaks(ROOT)
+    peaks = read_hardware(ROOT).gpus
     found = peaks.of("NVIDIA H200")
     assert found is not None
     assert found.bfloat16_dense_flops.value == pytest.approx(989e12)
     assert found.memory_bytes_per_s.value == pytest.approx(4.8e12)
     assert peaks.of("NVIDIA H200 NVL") is None
     assert peaks.of("NVIDIA H100 PCIe") is None
-    assert read_peaks(ROOT / "nothing").root == {}
+    assert read_hardware(ROOT / "nothing").gpus.root == {}
 
 
 def test_power_is_summed_over_gpus_and_drawn(tmp_path: Path) -> None:

@@ -1,24 +1,21 @@
 """Everything that is read out of one campaign, computed once.
 
-Layer: analysis. Reads `config/facts/gpus.yaml`; records are loaded by `commwall.records`.
+Layer: analysis. Records, and the facts by which they are judged, are read by `commwall.records`.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.analysis.decompose import Decomposition, Undecomposed, decompose
-from commwall.analysis.derive import NO_PEAKS
 from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
 from commwall.analysis.pairs import Cell, Pairing, pairings, pooled, read_cells
 from commwall.analysis.verdicts import Verdict, judge, primary
 from commwall.records.evidence import Evidence, load_evidence
+from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.records.layout import Layout
 from commwall.schema.errors import CommwallError
-from commwall.schema.facts import GpuFactsFile
-from commwall.schema.parsing import parse_model, parse_yaml
-
-PEAKS_NAME = "config/facts/gpus.yaml"
+from commwall.schema.facts import HardwareFacts
 
 
 class EvidenceMissing(CommwallError):
@@ -39,6 +36,8 @@ class Analysis:
     verdicts: tuple[Verdict, ...]
     decompositions: tuple[Decomposition | Undecomposed, ...]
     gaps: tuple[GapLine, ...]
+    facts: HardwareFacts = NOTHING_KNOWN
+    """What is on file of GPUs and links."""
 
     @property
     def primary(self) -> tuple[Verdict, ...]:
@@ -46,15 +45,17 @@ class Analysis:
         return primary(self.verdicts)
 
 
-def analyse(evidence: Evidence, confidence: float, peaks: GpuFactsFile = NO_PEAKS) -> Analysis:
+def analyse(
+    evidence: Evidence, confidence: float, facts: HardwareFacts = NOTHING_KNOWN
+) -> Analysis:
     """Derive values, pair rounds and judge them.
 
     Args:
         evidence: a campaign's index, plan and records; without a plan there are no verdicts.
         confidence: level of all intervals.
-        peaks: of the GPUs that are known.
+        facts: of GPUs and links.
     """
-    plan, cells = evidence.plan, read_cells(evidence, peaks)
+    plan, cells = evidence.plan, read_cells(evidence, facts.gpus)
     pairs = pairings(plan, evidence, cells) if plan else ()
     platform_cells = pooled(cells)
     verdicts = judge(pairs, confidence=confidence, seed=plan.seed) if plan else ()
@@ -67,20 +68,8 @@ def analyse(evidence: Evidence, confidence: float, peaks: GpuFactsFile = NO_PEAK
         verdicts=verdicts,
         decompositions=decompose(verdicts),
         gaps=list_gaps(evidence.index, platform_cells, pairs),
+        facts=facts,
     )
-
-
-def read_peaks(root: Path) -> GpuFactsFile:
-    """Peaks of the GPUs that are known; none where there is no such file.
-
-    Raises:
-        ConfigError: if the file is malformed.
-    """
-    path = root / PEAKS_NAME
-    if not path.exists():
-        return NO_PEAKS
-    data = parse_yaml(path.read_text(encoding="utf-8"), PEAKS_NAME)
-    return parse_model(GpuFactsFile, data, PEAKS_NAME)
 
 
 def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analysis:
@@ -90,10 +79,10 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
         PlanError: if there is no such campaign or no index of it.
         EvidenceMissing: if a record has gone since the index was made.
         RecordError: if a record changed since then.
-        ConfigError: if `config/facts/gpus.yaml` is malformed.
+        ConfigError: if a file of facts is malformed.
     """
     try:
-        return analyse(load_evidence(layout, campaign), confidence, read_peaks(layout.root))
+        return analyse(load_evidence(layout, campaign), confidence, read_hardware(layout.root))
     except FileNotFoundError as error:
         raise EvidenceMissing(
             f"cannot read the records of {campaign}",

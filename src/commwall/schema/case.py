@@ -164,6 +164,10 @@ TRAFFIC: dict[MemoryOperation, Traffic] = {
 }
 """Source of the counts of copy and triad: J. D. McCalpin, STREAM (a = b; a = b + s c)."""
 
+NO_PEER_ACCESS = "peer access of device {rank} to device {peer}"
+"""What the gap is called that tells of a pair whose copies the driver stages through the host."""
+Turns = Literal["together", "one_at_a_time"]
+
 LEAST_MESSAGE_BYTES = 8
 SIZE_STEP = 4
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
@@ -178,6 +182,9 @@ class MemoryCase(Model):
     host and device; each device's copies into every other one."""
     buffer_bytes: tuple[Annotated[int, Field(ge=4, multiple_of=4)], ...] = Field(min_length=1)
     """Sizes of a buffer of float32 values, ascending [byte]; verdicts are about the largest."""
+    ranks: Turns = "together"
+    """Whether all processes work at once, as in training, or one while the others wait; both
+    together show what devices share. Of copies between devices one pair works in any case."""
     window_s: PositiveFloat = 0.15
     """About how long each size is timed [s]."""
 

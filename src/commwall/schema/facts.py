@@ -1,4 +1,4 @@
-"""Sourced constants: what a fact says of itself, and the peaks of GPUs.
+"""Sourced constants: what a fact says of itself, the peaks of GPUs, the rates of links.
 
 Layer: schema. Models only; `config/facts/*.yaml` is read by those who need it.
 """
@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import RootModel
 
-from commwall.schema.base import Model, PositiveFloat
+from commwall.schema.base import Model, PositiveFloat, PositiveInt
 
 
 class Fact(Model):
@@ -23,6 +23,12 @@ class Fact(Model):
     """primary: the makers' own statement; secondary: somebody else's; estimate: ours."""
 
 
+class Generation(Fact):
+    """A fact that is the generation of a standard."""
+
+    value: PositiveInt
+
+
 class GpuPeaks(Model):
     """What a kind of GPU can do at most."""
 
@@ -32,6 +38,8 @@ class GpuPeaks(Model):
     """Matrix products in bfloat16 without sparsity [FLOP/s]."""
     memory_bytes_per_s: Fact
     """Of its memory, reading and writing together [byte/s]."""
+    nvlink_generation: Generation | None = None
+    """Of its NVLinks; None where it has none, or where it is not known."""
 
 
 class GpuFactsFile(RootModel[dict[str, GpuPeaks]]):
@@ -40,3 +48,19 @@ class GpuFactsFile(RootModel[dict[str, GpuPeaks]]):
     def of(self, name: str) -> GpuPeaks | None:
         """Peaks of the GPU of that name; None if it is unknown. No other GPU stands in."""
         return next((peaks for peaks in self.root.values() if name in peaks.names), None)
+
+
+class LinkRates(Model):
+    """Content of `links.yaml`: nominal rates, each of one direction."""
+
+    nvlink: dict[PositiveInt, Fact] = {}
+    """Of one link, by generation [byte/s]."""
+    pcie: dict[PositiveInt, Fact] = {}
+    """Of one lane, by generation, after line encoding [byte/s]."""
+
+
+class HardwareFacts(Model):
+    """What is on file of GPUs and links."""
+
+    gpus: GpuFactsFile = GpuFactsFile({})
+    links: LinkRates = LinkRates()

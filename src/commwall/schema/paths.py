@@ -1,0 +1,164 @@
+"""Which way a memory operation takes, and what that way carries at most.
+
+Layer: schema. Reads and writes no file. Judged by what the machine was probed to be and by the
+sourced constants: a GPU or link that is not on file has no nominal rate, and none is borrowed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from commwall.schema.case import NO_PEER_ACCESS, TRAFFIC, MemoryOperation
+from commwall.schema.facts import HardwareFacts
+from commwall.schema.record import GpuFacts, MachineFacts
+from commwall.schema.result import Gap
+
+PathKind = Literal[
+    "device", "cache", "ram", "pcie", "nvlink", "pcie_peer", "host_staged", "unknown"
+]
+OUTSIDE_CACHES_BYTES = 256 * 2**20
+"""From this size on a buffer is at least twice the cache of any GPU on file, whose largest has
+126 MB; a copy touches two of them, a triad three. Smaller ones may stay in it [byte]."""
+
+
+@dataclass(frozen=True)
+class MemoryPath:
+    """A way, and its nominal rate or why that is not known."""
+
+    kind: PathKind
+    words: str
+    nominal_bytes_per_s: float | None = None
+    """Most that it can carry, counted as `memory_bandwidth_bytes_per_s` counts [byte/s]."""
+    unknown: str | None = None
+    """Why the nominal rate is not known; None if it is."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where memory operations run."""
+
+    device: Literal["cpu", "cuda"]
+    world_size: int
+    machine: MachineFacts
+    gaps: tuple[Gap, ...]
+    """Of the record: they tell which pairs the driver stages."""
+
+
+def memory_path(
+    operation: MemoryOperation,
+    buffer_bytes: int,
+    ends: tuple[int | None, int | None],
+    place: Place,
+    facts: HardwareFacts,
+) -> MemoryPath:
+    """The way of one memory operation.
+
+    Args:
+        operation: which one.
+        buffer_bytes: size of a buffer [byte].
+        ends: rank, None for all ranks at once, and its peer, None without one.
+        place: where it ran.
+        facts: of GPUs and links.
+    """
+    if place.device == "cpu":
+        return MemoryPath(
+            "ram", "RAM", unknown="the nominal rate of a machine's RAM is not on file"
+        )
+    rank, peer = ends
+    ranks = range(place.world_size) if rank is None else (rank,)
+    ways = {_of_rank(operation, buffer_bytes, (own, peer), place, facts) for own in ranks}
+    return ways.pop() if len(ways) == 1 else _unknown("the devices of the ranks differ")
+
+
+def _of_rank(
+    operation: MemoryOperation,
+    buffer_bytes: int,
+    ends: tuple[int, int | None],
+    place: Place,
+    facts: HardwareFacts,
+) -> MemoryPath:
+    gpus = [place.machine.gpus[i] for i in ends if i is not None and i < len(place.machine.gpus)]
+    if len(gpus) != sum(end is not None for end in ends):
+        return _unknown("the record does not describe the device")
+    between, counted = TRAFFIC[operation].between, TRAFFIC[operation].counted
+    if between == "device":
+        return _device_memory(gpus[0], buffer_bytes, facts)
+    if between == "host":
+        return _over_pcie("pcie", "", gpus, counted, facts)
+    return _between(gpus, ends, place, counted, facts)
+
+
+def _device_memory(gpu: GpuFacts, buffer_bytes: int, facts: HardwareFacts) -> MemoryPath:
+    if buffer_bytes < OUTSIDE_CACHES_BYTES:
+        words = "device memory or its cache"
+        return MemoryPath("cache", words, unknown="so small a buffer may stay in the cache")
+    peaks = facts.gpus.of(gpu.name)
+    if peaks is None:
+        return MemoryPath("device", "device memory", unknown=_not_on_file(gpu))
+    return MemoryPath("device", "device memory", peaks.memory_bytes_per_s.value)
+
+
+def _between(
+    gpus: list[GpuFacts],
+    ends: tuple[int, int | None],
+    place: Place,
+    counted: int,
+    facts: HardwareFacts,
+) -> MemoryPath:
+    """The way between two devices: staged, by NVLink, or by PCIe."""
+    rank, peer = ends
+    if any(gap.what == NO_PEER_ACCESS.format(rank=rank, peer=peer) for gap in place.gaps):
+        return _over_pcie("host_staged", "host-staged over ", gpus, counted, facts)
+    matrix = place.machine.link_matrix
+    if matrix is None or peer is None:
+        return _unknown("the record does not tell how the devices are linked")
+    link = matrix[rank][peer]
+    if link.startswith("NV"):
+        return _over_nvlink(int(link.removeprefix("NV")), gpus, counted, facts)
+    return _over_pcie("pcie_peer", f"peer access ({link}) over ", gpus, counted, facts)
+
+
+def _over_nvlink(
+    links: int, gpus: list[GpuFacts], counted: int, facts: HardwareFacts
+) -> MemoryPath:
+    words = f"NVLink, {links} links"
+    if not links:
+        return MemoryPath("nvlink", "NVLink", unknown="the number of links was not told")
+    peaks = {gpu.name: facts.gpus.of(gpu.name) for gpu in gpus}
+    generations = {own.nvlink_generation.value if own and own.nvlink_generation else None
+                   for own in peaks.values()}  # fmt: skip
+    generation = generations.pop() if len(generations) == 1 else None
+    rate = facts.links.nvlink.get(generation) if generation else None
+    if rate is None:
+        reason = f"the generation of NVLink of {' and '.join(peaks)} or its rate is not on file"
+        return MemoryPath("nvlink", words, unknown=reason)
+    return MemoryPath("nvlink", f"NVLink {generation}, {links} links", counted * links * rate.value)
+
+
+def _over_pcie(
+    kind: PathKind, prefix: str, gpus: Iterable[GpuFacts], counted: int, facts: HardwareFacts
+) -> MemoryPath:
+    """The slower of the devices' PCIe links."""
+    rates = {}
+    for gpu in gpus:
+        generation, width = gpu.pcie_generation, gpu.pcie_width
+        if generation is None or width is None:
+            return MemoryPath(
+                kind, f"{prefix}PCIe", unknown=f"{gpu.name} does not tell its PCIe link"
+            )
+        words = f"{prefix}PCIe {generation}.0 x{width}"
+        lane = facts.links.pcie.get(generation)
+        if lane is None:
+            reason = f"the rate of PCIe generation {generation} is not on file"
+            return MemoryPath(kind, words, unknown=reason)
+        rates[counted * width * lane.value] = words
+    nominal = min(rates)
+    return MemoryPath(kind, rates[nominal], nominal)
+
+
+def _unknown(reason: str) -> MemoryPath:
+    return MemoryPath("unknown", "unknown", unknown=reason)
+
+
+def _not_on_file(gpu: GpuFacts) -> str:
+    return f"{gpu.name} is not on file (config/facts/gpus.yaml)"
