@@ -16,7 +16,17 @@ from commwall.schema.case import Case, CollectivesCase, MemoryCase, MemoryOperat
 from commwall.schema.collective import COLLECTIVES, wire_share
 from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
 from commwall.workers import memory
-from commwall.workers.repetitions import LEAST_GROUPS, MOST_GROUPS, time_repetitions
+from commwall.workers.findings import Findings
+from commwall.workers.outcomes import Unsupported
+from commwall.workers.repetitions import (
+    LEAST_GROUPS,
+    MOST_GROUPS,
+    MOST_RECORDED,
+    Repeated,
+    recorded_repetitions,
+    recorder_of,
+    time_repetitions,
+)
 from commwall.workers.values import POISON, ramp
 
 FAST, SLOW = 100e6, 10e6
@@ -222,6 +232,88 @@ def test_groups_fill_the_window_as_the_slowest_sees_it(
     assert found.time_s == pytest.approx([each_s] * groups)
     assert found.warmup_s == pytest.approx([each_s] * len(found.warmup_s))
     assert made_up.now_s - before[0] == pytest.approx(groups * repetitions * each_s)
+
+
+class MadeUpGraphs:
+    """Records operations of a device that takes a time of its own for each."""
+
+    def __init__(self, made_up: MadeUpTime, device_s: float) -> None:
+        self.made_up, self.device_s = made_up, device_s
+        self.counts: list[int] = []
+
+    def __call__(self, operation: Callable[[], object], count: int) -> Callable[[], object]:
+        self.counts.append(count)
+        return lambda: self.made_up.spend(count * self.device_s)
+
+
+@pytest.mark.parametrize(
+    ("host_s", "device_s", "count", "eager"),
+    [
+        (40e-6, 11e-6, 63, True),  # the crew says 80 us: 5 ms are 62.5 repetitions
+        (4e-6, 4e-6, MOST_RECORDED, True),
+        (0.155, 0.155, 1, False),
+    ],
+)
+def test_recorded_repetitions_take_the_devices_time_and_eager_ones_the_hosts(
+    host_s: float, device_s: float, count: int, eager: bool
+) -> None:
+    made_up = MadeUpTime()
+    graphs = MadeUpGraphs(made_up, device_s)
+    found = time_repetitions(lambda: made_up.spend(host_s), 0.1, made_up, made_up, record=graphs)
+    assert graphs.counts == [count] and found.recorded == count
+    assert found.repetitions % count == 0
+    assert found.time_s == pytest.approx([device_s] * len(found.time_s))
+    assert found.warmup_s == pytest.approx([device_s] * len(found.warmup_s))
+    assert found.eager_s == pytest.approx([host_s] * len(found.eager_s))
+    assert bool(found.eager_s) is eager
+    before = made_up.now_s
+    found.again()
+    assert made_up.now_s - before == pytest.approx(count * device_s)
+
+
+def test_a_slow_host_is_seen_in_the_eager_time_alone() -> None:
+    quick, slow = (recorded_on(host_s, 11e-6) for host_s in (40e-6, 400e-6))
+    assert statistics.median(slow.eager_s) > 9 * statistics.median(quick.eager_s)
+    assert statistics.median(slow.time_s) == pytest.approx(statistics.median(quick.time_s))
+
+
+def recorded_on(host_s: float, device_s: float) -> Repeated:
+    """A recorded operation for which host and device need those times."""
+    made_up = MadeUpTime()
+    graphs = MadeUpGraphs(made_up, device_s)
+    return time_repetitions(lambda: made_up.spend(host_s), 0.1, made_up, made_up, record=graphs)
+
+
+def test_a_group_of_recorded_repetitions_is_told_in_the_findings() -> None:
+    made_up = MadeUpTime()
+    by_host = time_repetitions(lambda: made_up.spend(40e-6), 0.1, made_up, made_up)
+    timed = {"graph": recorded_on(40e-6, 11e-6), "host": by_host}
+    told = {}
+    for name, repeated in timed.items():
+        findings = Findings("case", 0)
+        findings.repeated(repeated, 8)
+        told[name] = {series.metric for series in findings.result().series}
+    assert told["graph"] - told["host"] == {"recorded_repetitions", "eager_time_s"}
+
+
+def test_repetitions_to_record_are_fixed_by_the_time_of_one() -> None:
+    assert [recorded_repetitions(s) for s in (0.0, 50e-6, 1e-3, 5e-3, 0.1)] == [
+        MOST_RECORDED, 100, 5, 1, 1,
+    ]  # fmt: skip
+
+
+def test_only_a_gpu_records() -> None:
+    assert recorder_of(CPU) is None
+    assert recorder_of(torch.device("cuda", 0)) is not None
+
+
+def test_an_operation_that_cannot_be_recorded_is_an_outcome() -> None:
+    def refuse(operation: Callable[[], object], count: int) -> Callable[[], object]:
+        raise Unsupported("the work cannot be recorded in a CUDA graph")
+
+    made_up = MadeUpTime()
+    with pytest.raises(Unsupported):
+        time_repetitions(lambda: made_up.spend(1e-3), 0.1, made_up, made_up, record=refuse)
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,9 @@ _ALL = (
         kind="measured",
         label="operation time",
         definition="Duration of one timed group of back-to-back repetitions of a collective or a "
-        "copy on one rank, divided by their number; the device is synchronised at both ends.",
+        "copy on one rank, divided by their number; the device is synchronised at both ends. Where "
+        "recorded_repetitions stands beside it the repetitions were recorded in a CUDA graph and "
+        "replayed, else the host asked for each.",
         source=_DESIGN,
     ),
     Metric(
@@ -179,6 +181,26 @@ _ALL = (
         kind="measured",
         label="repetitions",
         definition="Repetitions in each timed group of operation_time_s, agreed among the ranks.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="recorded_repetitions",
+        unit="1",
+        direction="neither",
+        kind="measured",
+        label="recorded repetitions",
+        definition="Repetitions in the CUDA graph whose replays were timed, agreed among "
+        "the ranks.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="eager_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="operation time, eager",
+        definition="As operation_time_s, but asked for by the host one by one, as an eager program "
+        "does; left out where one takes longer than 1 ms, since the host then plays no part.",
         source=_DESIGN,
     ),
     Metric(

@@ -72,6 +72,10 @@ class Findings:
         keep("operation_time_s", repeated.warmup_s, warmup=True)
         keep("operation_time_s", repeated.time_s)
         keep("repetitions", (repeated.repetitions,))
+        if repeated.recorded:
+            keep("recorded_repetitions", (repeated.recorded,))
+        if repeated.eager_s:
+            keep("eager_time_s", repeated.eager_s)
 
     def check(self, check: Check) -> None:
         """Keep a check.
