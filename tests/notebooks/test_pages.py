@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commwall.analysis.tables import COLUMNS, DESCRIPTIONS
+from commwall.analysis.columns import COLUMNS, DESCRIPTIONS
 from commwall.records.layout import Layout
 from commwall.report.site import publish
 from commwall.stats.paired import MOST_ROUNDS

@@ -33,7 +33,7 @@ class Point:
     message_bytes: int
     """Size of the full buffer [byte]."""
     rank: int | None
-    """Rank that copies into its peer; None where all ranks take part."""
+    """Rank that works while the others wait; None where all take part."""
     peer: int | None
     """Rank whose device receives."""
     bound_share: float | None
@@ -53,7 +53,7 @@ def points(record: Record) -> tuple[Point, ...]:
     groups: dict[tuple[int, int | None, int | None], list[Series]] = {}
     for series in record.series:
         if series.metric == "operation_time_s" and series.phase == "measured":
-            rank = None if series.peer is None else series.rank
+            rank = series.rank if _works_alone(record, series) else None
             groups.setdefault((series.message_bytes or 0, rank, series.peer), []).append(series)
     return tuple(
         _point(record, *place, [series.values for series in own])
@@ -65,8 +65,8 @@ def points(record: Record) -> tuple[Point, ...]:
 def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
     """A record's quantities, and why others are absent.
 
-    Bandwidths are those of the largest size (of the slowest pair of devices), the latency that
-    of the smallest.
+    Bandwidths are those of the largest size (of the slowest device or pair of devices where they
+    work one after the other), the latency that of the smallest.
     """
     found = points(record)
     largest, smallest = _planned_ends(record)
@@ -85,6 +85,12 @@ def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, 
         else:
             values[quantity] = min(point.values[quantity] for point in at_end)
     return values, absent
+
+
+def _works_alone(record: Record, series: Series) -> bool:
+    """Whether the other ranks waited: copies to a peer, and ranks that take turns."""
+    in_turn = isinstance(record.case, MemoryCase) and record.case.ranks == "one_at_a_time"
+    return in_turn or series.peer is not None
 
 
 def _usable(own: list[Series]) -> bool:

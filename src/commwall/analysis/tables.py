@@ -14,147 +14,29 @@ from typing import Any
 
 import pandas as pd
 
+from commwall.analysis.columns import (
+    COLUMNS,
+    ROUND,
+    Row,
+    platform_columns,
+    quantity_columns,
+    round_columns,
+)
 from commwall.analysis.decompose import Decomposition
-from commwall.analysis.names import QUANTITIES, SIGNED, Quantity, is_emulated
+from commwall.analysis.names import QUANTITIES, SIGNED, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
 from commwall.records.store import PART
-from commwall.schema.record import Record
 from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import PairedRatio, relative_spread
-
-Row = dict[str, Any]
-_TEXT, _COUNT, _NUMBER, _TRUTH = "string", "Int64", "float64", "boolean"
-
-_PLATFORM = {
-    "campaign": _TEXT,
-    "platform": _TEXT,
-    "label": _TEXT,
-    "emulated": _TRUTH,
-    "suite": _TEXT,
-    "case": _TEXT,
-}
-_PAIR = {
-    "campaign": _TEXT,
-    "suite": _TEXT,
-    "case": _TEXT,
-    "a": _TEXT,
-    "b": _TEXT,
-    "label_a": _TEXT,
-    "label_b": _TEXT,
-    "control": _TRUTH,
-    "emulated": _TRUTH,
-}
-_ROUND = {"round": _COUNT, "round_id": _TEXT}
-_QUANTITY = {"metric": _TEXT, "leg": _TEXT, "unit": _TEXT}
-_RATIO = {
-    "n": _COUNT,
-    "confidence": _NUMBER,
-    "method": _TEXT,
-    "ratio": _NUMBER,
-    "ratio_low": _NUMBER,
-    "ratio_high": _NUMBER,
-    "ratio_median": _NUMBER,
-    "ratio_min": _NUMBER,
-    "ratio_max": _NUMBER,
-    "rounds_needed": _COUNT,
-}
-COLUMNS: dict[str, dict[str, str]] = {
-    "measurements": {
-        **_PLATFORM,
-        **_ROUND,
-        **_QUANTITY,
-        "rank": _COUNT,
-        "message_bytes": _COUNT,
-        "peer": _COUNT,
-        "phase": _TEXT,
-        "step": _COUNT,
-        "value": _NUMBER,
-    },
-    "rounds": {
-        **_PLATFORM,
-        **_ROUND,
-        **_QUANTITY,
-        "value": _NUMBER,
-        "admitted": _TRUTH,
-        "reason": _TEXT,
-    },
-    "sizes": {
-        **_PLATFORM,
-        **_ROUND,
-        **_QUANTITY,
-        "rank": _COUNT,
-        "message_bytes": _COUNT,
-        "peer": _COUNT,
-        "value": _NUMBER,
-        "bound": _TRUTH,
-        "admitted": _TRUTH,
-    },
-    "platforms": {
-        **_PLATFORM,
-        **_QUANTITY,
-        "n": _COUNT,
-        "confidence": _NUMBER,
-        "mean_kind": _TEXT,
-        "mean": _NUMBER,
-        "mean_low": _NUMBER,
-        "mean_high": _NUMBER,
-        "median": _NUMBER,
-        "min": _NUMBER,
-        "max": _NUMBER,
-        "spread_percent": _NUMBER,
-    },
-    "pairs": {
-        **_PAIR,
-        **_ROUND,
-        **_QUANTITY,
-        "value_a": _NUMBER,
-        "value_b": _NUMBER,
-        "ratio": _NUMBER,
-    },
-    "ratios": {
-        **_PAIR,
-        **_QUANTITY,
-        **_RATIO,
-        "median_a": _NUMBER,
-        "median_b": _NUMBER,
-        "spread_a_percent": _NUMBER,
-        "spread_b_percent": _NUMBER,
-        "winner": _TEXT,
-        "effect_percent": _NUMBER,
-        "effect_low_percent": _NUMBER,
-        "effect_high_percent": _NUMBER,
-        "noise_floor_percent": _NUMBER,
-        "refused_rounds": _COUNT,
-        "reason": _TEXT,
-        "verdict": _TEXT,
-    },
-    "factors": {**_PAIR, "factor": _TEXT, **_RATIO},
-}
-"""Columns of each table with their types. In `pairs` and `ratios`, `unit` is that of the values;
-ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
-relative to the other side, negative where the interval reaches beyond 1, empty without interval.
-`mean` is geometric for positive quantities, as `ratio` is. `bound` is false where gloo under the
-emulated link set the time."""
-
-DESCRIPTIONS = {
-    "ratios": "one verdict per comparison, case and quantity",
-    "pairs": "one ratio per comparison, case, quantity and round",
-    "factors": "the throughput gap of each comparison and its factors",
-    "platforms": "each platform over its admitted rounds: mean with interval, extremes, spread",
-    "rounds": "one value per platform, case, round and quantity",
-    "sizes": "time and bandwidth per platform, case, round and size of message or buffer",
-    "measurements": "every raw value of every readable record, warm-up included",
-}
-"""What each table holds, in the order a reader wants them."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """All tables of one campaign; DESCRIPTIONS says what each holds."""
+    """All tables of one campaign; `commwall.analysis.columns` says what each holds."""
 
     measurements: pd.DataFrame
     rounds: pd.DataFrame
@@ -209,7 +91,7 @@ def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
 
 def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
     for cell in analysis.cells:
-        place = {**_platform_columns(cell.record, analysis), **_round_columns(cell.record)}
+        place = {**platform_columns(cell.record, analysis), **round_columns(cell.record)}
         for series in cell.record.series:
             fixed = {
                 **place,
@@ -227,17 +109,17 @@ def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
 
 def _round_rows(analysis: Analysis) -> Iterator[Row]:
     for cell in analysis.cells:
-        place = {**_platform_columns(cell.record, analysis), **_round_columns(cell.record)}
+        place = {**platform_columns(cell.record, analysis), **round_columns(cell.record)}
         admitted = {"admitted": not cell.refusals, "reason": "; ".join(cell.refusals) or None}
         for quantity in QUANTITIES:
             if quantity in cell.derived.values:
                 value = cell.derived.values[quantity]
-                yield {**place, **_quantity_columns(quantity), "value": value, **admitted}
+                yield {**place, **quantity_columns(quantity), "value": value, **admitted}
 
 
 def _size_rows(analysis: Analysis) -> Iterator[Row]:
     for cell in analysis.cells:
-        place = {**_platform_columns(cell.record, analysis), **_round_columns(cell.record)}
+        place = {**platform_columns(cell.record, analysis), **round_columns(cell.record)}
         for point in points(cell.record):
             where = {
                 **place,
@@ -248,7 +130,7 @@ def _size_rows(analysis: Analysis) -> Iterator[Row]:
                 "admitted": not cell.refusals,
             }
             for quantity, value in point.values.items():
-                yield {**where, **_quantity_columns(quantity), "value": value}
+                yield {**where, **quantity_columns(quantity), "value": value}
 
 
 def _platform_rows(analysis: Analysis) -> Iterator[Row]:
@@ -256,10 +138,10 @@ def _platform_rows(analysis: Analysis) -> Iterator[Row]:
         for quantity in QUANTITIES:
             values = [c.derived.values[quantity] for c in cells if quantity in c.derived.values]
             if values:
-                place = _platform_columns(cells[0].record, analysis)
+                place = platform_columns(cells[0].record, analysis)
                 logs = quantity not in SIGNED and min(values) > 0
                 summary = _summary(values, analysis, logs=logs)
-                yield {**place, **_quantity_columns(quantity), **summary}
+                yield {**place, **quantity_columns(quantity), **summary}
 
 
 def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
@@ -296,12 +178,12 @@ def _summary(values: list[float], analysis: Analysis, *, logs: bool) -> Row:
 
 def _pair_rows(analysis: Analysis) -> Iterator[Row]:
     for verdict in analysis.verdicts:
-        fixed = {**_pair_columns(verdict, analysis), **_quantity_columns(verdict.quantity)}
+        fixed = {**_pair_columns(verdict, analysis), **quantity_columns(verdict.quantity)}
         ratios = verdict.ratio.ratios if verdict.ratio else [None] * verdict.n
         sides = zip(verdict.values_a, verdict.values_b, strict=True)
         places = zip(verdict.rounds, verdict.round_ids, strict=True)
         for place, (a, b), ratio in zip(places, sides, ratios, strict=True):
-            where = dict(zip(_ROUND, place, strict=True))
+            where = dict(zip(ROUND, place, strict=True))
             yield {**fixed, **where, "value_a": a, "value_b": b, "ratio": ratio}
 
 
@@ -310,7 +192,7 @@ def _ratio_rows(analysis: Analysis) -> Iterator[Row]:
         effect, spreads, medians = verdict.effect, verdict.spreads, verdict.medians or (None, None)
         yield {
             **_pair_columns(verdict, analysis),
-            **_quantity_columns(verdict.quantity),
+            **quantity_columns(verdict.quantity),
             **(_ratio_columns(verdict.ratio) if verdict.ratio else {"n": verdict.n}),
             "median_a": medians[0],
             "median_b": medians[1],
@@ -337,26 +219,6 @@ def _factor_rows(analysis: Analysis) -> Iterator[Row]:
             }
             place = _pair_columns(part, analysis)
             yield from ({**place, "factor": f, **_ratio_columns(r)} for f, r in factors.items())
-
-
-def _platform_columns(record: Record, analysis: Analysis) -> Row:
-    place = record.id
-    return {
-        "campaign": place.campaign,
-        "platform": place.platform,
-        "label": analysis.names.get(place.platform, place.platform),
-        "emulated": is_emulated(record.platform),
-        "suite": place.suite,
-        "case": place.case,
-    }
-
-
-def _round_columns(record: Record) -> Row:
-    return {"round": record.id.round, "round_id": record.id.round_id}
-
-
-def _quantity_columns(quantity: Quantity) -> Row:
-    return {"metric": quantity.metric_id, "leg": quantity.leg, "unit": quantity.metric.unit}
 
 
 def _pair_columns(part: Verdict | Decomposition, analysis: Analysis) -> Row:

@@ -1,6 +1,6 @@
 """From a case's result to its record: everything that is needed to judge and repeat it.
 
-Layer: measure. Reads the git state of the checkout; writes nothing.
+Layer: measure. Reads the git state and the facts of the checkout; writes nothing.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,15 @@ from commwall.host.environments import Manifest
 from commwall.host.machine import Machine
 from commwall.host.secrecy import without_places
 from commwall.host.software import allowed_variables, git_state, packages_digest, this_interpreter
+from commwall.measure.bounds import path_rate_check
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
-from commwall.schema.case import SuiteName
+from commwall.records.hardware import NOTHING_KNOWN, read_hardware
+from commwall.schema.case import MemoryCase, SuiteName
+from commwall.schema.facts import HardwareFacts
+from commwall.schema.paths import Place
 from commwall.schema.plan import Plan
 from commwall.schema.record import Protocol, Record, RecordId, SoftwareFacts, Status
-from commwall.schema.result import CaseResult, Gap, LaunchRequest, Mark
+from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest, Mark
 from commwall.schema.treatment import NcclVariables
 
 
@@ -32,6 +36,8 @@ class Setting:
     software: SoftwareFacts
     """Without the workers' own part."""
     gaps: tuple[Gap, ...]
+    facts: HardwareFacts = NOTHING_KNOWN
+    """What is on file of GPUs and links, by which rates are judged."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,9 @@ def take_setting(
         suite: which suite.
         machine: this machine.
         manifest: of the environment that measures.
+
+    Raises:
+        ConfigError: if a file of facts is malformed.
     """
     interpreter = this_interpreter()
     commit, dirty, git_gaps = git_state(root)
@@ -79,6 +88,7 @@ def take_setting(
         machine=machine,
         software=software,
         gaps=(*machine.gaps, *git_gaps),
+        facts=read_hardware(root),
     )
 
 
@@ -114,7 +124,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         machine=setting.machine.facts,
         software=software,
         series=(*result.series, *energy.series),
-        checks=result.checks,
+        checks=(*result.checks, *_bounds(setting, request, result)),
         marks=(*result.marks, *energy.marks, *contended),
         gaps=(*setting.gaps, *result.gaps, *energy.gaps),
     )
@@ -127,6 +137,17 @@ def _energy(meter: Meter, result: CaseResult) -> EnergyFound:
         reason = "the workers did not say when leg full was timed"
         return EnergyFound(gaps=(Gap(what=METRIC, reason=reason),))
     return meter.found(window.start_ns, window.end_ns)
+
+
+def _bounds(setting: Setting, request: LaunchRequest, result: CaseResult) -> tuple[Check, ...]:
+    """Whether a copy was faster than its way allows; workers do not know what is on file."""
+    case = setting.plan.suite(setting.suite).cases[result.case]
+    if not isinstance(case, MemoryCase):
+        return ()
+    platform = request.platform
+    place = Place(platform.device, platform.world_size, setting.machine.facts, result.gaps)
+    check = path_rate_check(case, result, place, setting.facts)
+    return (check,) if check else ()
 
 
 def _variables(circumstances: Circumstances) -> dict[str, str]:

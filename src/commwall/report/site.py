@@ -10,8 +10,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from commwall.analysis.columns import DESCRIPTIONS
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import DESCRIPTIONS
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import noise_text, ratio_text, sentence, spread_text
 from commwall.records.layout import Layout

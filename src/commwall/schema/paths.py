@@ -17,8 +17,10 @@ PathKind = Literal[
     "device", "cache", "ram", "pcie", "nvlink", "pcie_peer", "host_staged", "unknown"
 ]
 OUTSIDE_CACHES_BYTES = 256 * 2**20
-"""From this size on a buffer is at least twice the cache of any GPU on file, whose largest has
-126 MB; a copy touches two of them, a triad three. Smaller ones may stay in it [byte]."""
+"""From this size on a buffer is several times the L2 cache of the GPUs on file (50 MB in an H100),
+and a copy touches two of them. What a smaller one reaches may be the cache's rate [byte].
+
+Source: NVIDIA H100 Tensor Core GPU Architecture, white paper, table of A100 and H100."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Suite `memory`: copies within and between memories, on this rank.
 
 Layer: workers. Reads and writes no file. On device cpu the device's memory is RAM. All ranks
-work at once, as they do in training, but for peer copies: there one pair works and the others
-wait. The treatment of a link acts on none of this: peer copies are the driver's, not NCCL's.
+work at once, as they do in training, or take turns if the case asks for it; of peer copies one
+pair works while the others wait. The treatment of a link acts on none of this: peer copies are
+the driver's, not NCCL's.
 """
 
 from collections.abc import Callable
@@ -10,16 +11,34 @@ from itertools import permutations
 
 import torch
 
-from commwall.schema.case import TRAFFIC, MemoryCase, MemoryOperation
+from commwall.schema.case import NO_PEER_ACCESS, TRAFFIC, MemoryCase, MemoryOperation
 from commwall.schema.result import CaseResult, Check, Gap, NamedCase
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
-from commwall.workers.repetitions import time_repetitions
+from commwall.workers.repetitions import Operation, Recorder, recorder_of, time_repetitions
 from commwall.workers.reporting import exchanged, runtime_facts, skipped, tell_progress
 from commwall.workers.timing import Alone, Crew, clock_of
 from commwall.workers.values import POISON, ramp
 
 TRIAD_SCALE = 3.0
+_PAGEABLE = (
+    "the host itself copies from or to pageable memory, so the host asks for each repetition: "
+    "CUDA refuses such a copy in a graph"
+)
+_PEER = (
+    "a copy between devices waits for streams of both, of which a recording on one sees only its "
+    "own: the host asks for each repetition, which small buffers show"
+)
+EAGER: dict[MemoryOperation, str] = {
+    "host_to_device_pageable": _PAGEABLE,
+    "device_to_host_pageable": _PAGEABLE,
+    "peer": _PEER,
+    "peer_bidirectional": _PEER,
+}
+"""Operations that are not recorded in a CUDA graph, and why.
+
+Source: NVIDIA CUDA Runtime API, "API synchronization behavior": copies of pageable memory.
+"""
 _VALUE_BYTES = 4
 
 
@@ -39,13 +58,16 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
         return skipped(named.name, reason)
     findings = Findings(named.name, group.rank)
     findings.runtime = runtime_facts(group, named.name)
+    findings.gap(why_eager(case.operation, group.device))
     for buffer_bytes in case.buffer_bytes:
         tell_progress(group, named.name, f"{buffer_bytes}B")
         if TRAFFIC[case.operation].between == "peer":
             _measure_pairs(named.name, case, buffer_bytes, group, findings)
+        elif case.ranks == "one_at_a_time":
+            _measure_in_turn(named.name, case, buffer_bytes, group, findings)
         else:
             transfer = own_transfer(case.operation, buffer_bytes, group.device)
-            _measure(transfer, case.window_s, group, findings)
+            _measure(transfer, case, group, findings)
     return exchanged(named.name, group, findings)
 
 
@@ -57,6 +79,18 @@ def why_skipped(operation: MemoryOperation, device_type: str, ranks: int) -> str
     if between == "peer" and ranks < 2:
         return "one process has one device, which has no peer"
     return None
+
+
+def recorder(operation: MemoryOperation, device: torch.device) -> Recorder | None:
+    """How repetitions of an operation are recorded; None where the host asks for each."""
+    return None if operation in EAGER else recorder_of(device)
+
+
+def why_eager(operation: MemoryOperation, device: torch.device) -> Gap | None:
+    """A gap where a device that records does not record this operation."""
+    if operation not in EAGER or recorder_of(device) is None:
+        return None
+    return Gap(what="recorded_repetitions", reason=EAGER[operation])
 
 
 def pairs_of(operation: MemoryOperation, ranks: int) -> tuple[tuple[int, int], ...]:
@@ -87,13 +121,18 @@ class Transfer:
         """Size of a buffer [byte]."""
         return int(self._pairs[0][0].nbytes)
 
-    def check(self, name: str) -> Check:
-        """Fill the sources with known values and poison the targets, then look at these."""
+    def check(self, name: str, run: Operation | None = None) -> Check:
+        """Fill the sources with known values and poison the targets, then look at these.
+
+        Args:
+            name: of the check.
+            run: carries the operation out, once or several times; None takes its own way.
+        """
         for source, target in self._pairs:
             source.copy_(ramp(source))
             target.fill_(POISON)
         self._wait()
-        self.run()
+        (run or self.run)()
         self._wait()
         wrong = sum(int((t != ramp(t).mul_(self._factor)).sum()) for _, t in self._pairs)
         values = sum(target.numel() for _, target in self._pairs)
@@ -169,8 +208,19 @@ def _measure_pairs(
             device = torch.device("cuda", peer)
             findings.gap(unreachable(rank, peer, torch.cuda.can_device_access_peer))
             transfer = peer_transfer(case.operation, buffer_bytes, group.device, device)
-            _measure(transfer, case.window_s, group, findings, Alone(), peer)
+            _measure(transfer, case, group, findings, Alone(), peer)
         group.texts(f"pair/{name}/{buffer_bytes}/{rank}/{peer}", "done")
+
+
+def _measure_in_turn(
+    name: str, case: MemoryCase, buffer_bytes: int, group: Group, findings: Findings
+) -> None:
+    """One rank after the other; the others sleep in the store."""
+    for rank in range(group.size):
+        if rank == group.rank:
+            transfer = own_transfer(case.operation, buffer_bytes, group.device)
+            _measure(transfer, case, group, findings, Alone())
+        group.texts(f"turn/{name}/{buffer_bytes}/{rank}", "done")
 
 
 def unreachable(rank: int, peer: int, can_access: Callable[[int, int], bool]) -> Gap | None:
@@ -178,22 +228,27 @@ def unreachable(rank: int, peer: int, can_access: Callable[[int, int], bool]) ->
     if can_access(rank, peer):
         return None
     return Gap(
-        what=f"peer access of device {rank} to device {peer}",
+        what=NO_PEER_ACCESS.format(rank=rank, peer=peer),
         reason="the driver does not offer it: these copies are staged through host memory",
     )
 
 
 def _measure(
     transfer: Transfer,
-    window_s: float,
+    case: MemoryCase,
     group: Group,
     findings: Findings,
     crew: Crew | None = None,
     peer: int | None = None,
 ) -> None:
-    """Check, time, check again."""
+    """Check, time, check what was timed: a replay, where repetitions were recorded."""
     findings.check(transfer.check("copied_values"))
-    clock = clock_of(group.device)
-    repeated = time_repetitions(transfer.run, window_s, clock, crew or group)
-    findings.check(transfer.check("copied_values_after_timing"))
+    repeated = time_repetitions(
+        transfer.run,
+        case.window_s,
+        clock_of(group.device),
+        crew or group,
+        record=recorder(case.operation, group.device),
+    )
+    findings.check(transfer.check("copied_values_after_timing", repeated.again))
     findings.repeated(repeated, transfer.buffer_bytes, peer)

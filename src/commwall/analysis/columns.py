@@ -1,0 +1,158 @@
+"""Columns of the tidy tables with their types, and those with which rows begin.
+
+Layer: analysis. Reads and writes no file.
+"""
+
+from typing import Any
+
+from commwall.analysis.names import Quantity, is_emulated
+from commwall.analysis.result import Analysis
+from commwall.schema.record import Record
+
+Row = dict[str, Any]
+_TEXT, _COUNT, _NUMBER, _TRUTH = "string", "Int64", "float64", "boolean"
+
+_PLATFORM = {
+    "campaign": _TEXT,
+    "platform": _TEXT,
+    "label": _TEXT,
+    "emulated": _TRUTH,
+    "suite": _TEXT,
+    "case": _TEXT,
+}
+_PAIR = {
+    "campaign": _TEXT,
+    "suite": _TEXT,
+    "case": _TEXT,
+    "a": _TEXT,
+    "b": _TEXT,
+    "label_a": _TEXT,
+    "label_b": _TEXT,
+    "control": _TRUTH,
+    "emulated": _TRUTH,
+}
+ROUND = {"round": _COUNT, "round_id": _TEXT}
+_QUANTITY = {"metric": _TEXT, "leg": _TEXT, "unit": _TEXT}
+_RATIO = {
+    "n": _COUNT,
+    "confidence": _NUMBER,
+    "method": _TEXT,
+    "ratio": _NUMBER,
+    "ratio_low": _NUMBER,
+    "ratio_high": _NUMBER,
+    "ratio_median": _NUMBER,
+    "ratio_min": _NUMBER,
+    "ratio_max": _NUMBER,
+    "rounds_needed": _COUNT,
+}
+COLUMNS: dict[str, dict[str, str]] = {
+    "measurements": {
+        **_PLATFORM,
+        **ROUND,
+        **_QUANTITY,
+        "rank": _COUNT,
+        "message_bytes": _COUNT,
+        "peer": _COUNT,
+        "phase": _TEXT,
+        "step": _COUNT,
+        "value": _NUMBER,
+    },
+    "rounds": {
+        **_PLATFORM,
+        **ROUND,
+        **_QUANTITY,
+        "value": _NUMBER,
+        "admitted": _TRUTH,
+        "reason": _TEXT,
+    },
+    "sizes": {
+        **_PLATFORM,
+        **ROUND,
+        **_QUANTITY,
+        "rank": _COUNT,
+        "message_bytes": _COUNT,
+        "peer": _COUNT,
+        "value": _NUMBER,
+        "bound": _TRUTH,
+        "admitted": _TRUTH,
+    },
+    "platforms": {
+        **_PLATFORM,
+        **_QUANTITY,
+        "n": _COUNT,
+        "confidence": _NUMBER,
+        "mean_kind": _TEXT,
+        "mean": _NUMBER,
+        "mean_low": _NUMBER,
+        "mean_high": _NUMBER,
+        "median": _NUMBER,
+        "min": _NUMBER,
+        "max": _NUMBER,
+        "spread_percent": _NUMBER,
+    },
+    "pairs": {
+        **_PAIR,
+        **ROUND,
+        **_QUANTITY,
+        "value_a": _NUMBER,
+        "value_b": _NUMBER,
+        "ratio": _NUMBER,
+    },
+    "ratios": {
+        **_PAIR,
+        **_QUANTITY,
+        **_RATIO,
+        "median_a": _NUMBER,
+        "median_b": _NUMBER,
+        "spread_a_percent": _NUMBER,
+        "spread_b_percent": _NUMBER,
+        "winner": _TEXT,
+        "effect_percent": _NUMBER,
+        "effect_low_percent": _NUMBER,
+        "effect_high_percent": _NUMBER,
+        "noise_floor_percent": _NUMBER,
+        "refused_rounds": _COUNT,
+        "reason": _TEXT,
+        "verdict": _TEXT,
+    },
+    "factors": {**_PAIR, "factor": _TEXT, **_RATIO},
+}
+"""Columns of each table with their types. In `pairs` and `ratios`, `unit` is that of the values;
+ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
+relative to the other side, negative where the interval reaches beyond 1, empty without interval.
+`mean` is geometric for positive quantities, as `ratio` is. `bound` is false where gloo under the
+emulated link set the time."""
+
+DESCRIPTIONS = {
+    "ratios": "one verdict per comparison, case and quantity",
+    "pairs": "one ratio per comparison, case, quantity and round",
+    "factors": "the throughput gap of each comparison and its factors",
+    "platforms": "each platform over its admitted rounds: mean with interval, extremes, spread",
+    "rounds": "one value per platform, case, round and quantity",
+    "sizes": "time and bandwidth per platform, case, round and size of message or buffer",
+    "measurements": "every raw value of every readable record, warm-up included",
+}
+"""What each table holds, in the order a reader wants them."""
+
+
+def platform_columns(record: Record, analysis: Analysis) -> Row:
+    """Where a row about a record belongs."""
+    place = record.id
+    return {
+        "campaign": place.campaign,
+        "platform": place.platform,
+        "label": analysis.names.get(place.platform, place.platform),
+        "emulated": is_emulated(record.platform),
+        "suite": place.suite,
+        "case": place.case,
+    }
+
+
+def round_columns(record: Record) -> Row:
+    """Round of a row about a record."""
+    return {"round": record.id.round, "round_id": record.id.round_id}
+
+
+def quantity_columns(quantity: Quantity) -> Row:
+    """What a row has a value of."""
+    return {"metric": quantity.metric_id, "leg": quantity.leg, "unit": quantity.metric.unit}
