@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import MEMORY_BANDWIDTH
-from commwall.report import figures, narrative, operations
+from commwall.report import figures, memory, narrative, operations
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -39,9 +39,25 @@ operations.verdicts(page, "memory")
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, MEMORY_BANDWIDTH),
-    "Memory bandwidth of one process while all work: bar = geometric mean over rounds, line = its "
-    "confidence interval, marks = rounds.",
+    "Memory bandwidth of one process: bar = geometric mean over rounds, line = its confidence "
+    "interval, marks = rounds.",
 )
+
+# %% [markdown]
+# ## How near to the limit
+# The way of each copy as the machine was probed, and the share of its nominal rate: device memory
+# counts reading and writing, a link one direction, or both where copies go both ways.
+
+# %%
+memory.paths(page)
+
+# %% [markdown]
+# ## What devices share
+# The same copy while all devices copy, and while the others wait. A ratio of 1: each has a way of
+# its own; 1/n: n devices share one.
+
+# %%
+memory.sharing(page)
 
 # %% [markdown]
 # ## Every size
@@ -52,8 +68,9 @@ operations.sizes(page, MEMORY_BANDWIDTH)
 
 # %% [markdown]
 # ## What this does not show
-# The peak that the memory could reach is not known here, so no share of it is given. Each process
-# works while the others do; one alone may reach more where they share a memory.
+# Nominal rates are vendors' figures; protocols and refresh take a part that nothing can reach. A
+# GPU or link that is not on file has none, and RAM never has. Copies of pageable memory and copies
+# between devices are asked for one by one, so that at small sizes the host decides.
 
 # %%
 narrative.not_covered(page)

@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import Quantity
-from commwall.report import figures, narrative
+from commwall.report import figures, limits, narrative
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -51,6 +51,20 @@ picture(
     "Each leg: full = training step, nosync = without exchange, comm = exchange alone, "
     "single = one process alone. Bar = geometric mean over rounds, line = "
     "interval, marks = rounds.",
+)
+
+# %% [markdown]
+# ## What limits a step
+# The largest part of a step: the link, the host, or the device's own work, and of that the nearer
+# of its two bounds. Rounds that the host decides count here, though in no verdict.
+
+# %%
+limits.limit_table(page)
+
+# %%
+picture(
+    limits.limit_figure(page.tables, page.looks),
+    "How a step of leg full divides: medians over the rounds, negative parts drawn as 0.",
 )
 
 # %% [markdown]

@@ -23,8 +23,10 @@ from commwall.analysis.columns import (
     round_columns,
 )
 from commwall.analysis.decompose import Decomposition
+from commwall.analysis.limit_words import limit_rows
 from commwall.analysis.names import QUANTITIES, SIGNED, is_emulated
 from commwall.analysis.pairs import Cell
+from commwall.analysis.paths import path_rows, sharing_rows
 from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
@@ -41,6 +43,9 @@ class Tables:
     measurements: pd.DataFrame
     rounds: pd.DataFrame
     sizes: pd.DataFrame
+    paths: pd.DataFrame
+    sharing: pd.DataFrame
+    limits: pd.DataFrame
     platforms: pd.DataFrame
     pairs: pd.DataFrame
     ratios: pd.DataFrame
@@ -53,6 +58,9 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "measurements": _measurement_rows,
         "rounds": _round_rows,
         "sizes": _size_rows,
+        "paths": path_rows,
+        "sharing": sharing_rows,
+        "limits": limit_rows,
         "platforms": _platform_rows,
         "pairs": _pair_rows,
         "ratios": _ratio_rows,

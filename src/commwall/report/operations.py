@@ -132,8 +132,9 @@ def _verdict_row(analysis: Analysis, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _place(case: str, message_bytes: int, rank: int | None, peer: int | None) -> str:
-    pair = "" if pd.isna(peer) else f", device {rank} to {peer}"
-    return f"{case}, {size_text(message_bytes)}{pair}"
+    device = "" if pd.isna(rank) else f", device {rank}"
+    pair = "" if pd.isna(peer) else f" to {peer}"
+    return f"{case}, {size_text(message_bytes)}{device}{pair}"
 
 
 def _rounds_text(line: pd.DataFrame, label: str, quantity: Quantity) -> str:

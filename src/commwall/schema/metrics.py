@@ -318,11 +318,36 @@ _ALL = (
         kind="derived",
         label="memory bandwidth",
         definition="Counted bytes of one operation on one rank divided by the median over groups "
-        "of the slowest rank's operation_time_s, all ranks working at once. Counted are reads "
-        "and writes of device memory (copy 2, triad 3 times the buffer) and each transfer "
-        "between memories once (both directions of a bidirectional copy). As a round's value: of "
-        "the largest buffer, and of the slowest pair of devices.",
+        "of the slowest rank's operation_time_s, all ranks working at once unless the case has "
+        "them take turns. Counted are reads and writes of device memory (copy 2, triad 3 times "
+        "the buffer) and each transfer between memories once (both directions of a bidirectional "
+        "copy). As a round's value: of the largest buffer, and of the slowest device or pair of "
+        "devices where they work in turn.",
         source="J. D. McCalpin, STREAM: Sustainable Memory Bandwidth in High Performance Computers",
+    ),
+    Metric(
+        id="nominal_share",
+        unit="1",
+        direction="higher",
+        kind="derived",
+        label="share of nominal",
+        definition="memory_bandwidth_bytes_per_s divided by the nominal rate of the way, counted "
+        "alike: device memory reading and writing together; PCIe or NVLink by generation and "
+        "lanes or links, per direction, twice that for a bidirectional copy. Above 1 a "
+        "measurement is invalid. Unknown where a GPU or link is not on file, and for buffers "
+        "below 256 MiB of device memory, which may stay in a cache.",
+        source="config/facts/gpus.yaml and config/facts/links.yaml",
+    ),
+    Metric(
+        id="together_share",
+        unit="1",
+        direction="higher",
+        kind="derived",
+        label="bandwidth while all copy, relative to alone",
+        definition="Bandwidth of one device while all devices do the same, divided by its "
+        "bandwidth while the others wait: 1 where each has a way of its own, 1/n where n share "
+        "one.",
+        source=_DESIGN,
     ),
     Metric(
         id="energy_efficiency_samples_per_wh",
@@ -354,6 +379,40 @@ _ALL = (
         "peak. Nothing that is computed twice counts twice.",
         source="Chowdhery et al., PaLM, arXiv:2204.02311, appendix B; config/facts/gpus.yaml for "
         "the peak; the model families for the FLOPs",
+    ),
+    Metric(
+        id="exposed_comm_share",
+        unit="1",
+        direction="lower",
+        kind="derived",
+        label="exposed communication, share of the step",
+        definition="exposed_comm_time_s / step time of leg `full`, both without the host's gaps "
+        "where these were measured: what the link costs the device.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="own_work_share",
+        unit="1",
+        direction="higher",
+        kind="derived",
+        label="the device's own work, share of the step",
+        definition="What is left of a step of leg `full` without exposed communication and without "
+        "the gaps in which the device waits for the host. On device cpu there are no such gaps: "
+        "host and device are one.",
+        source=_DESIGN,
+    ),
+    Metric(
+        id="memory_share_least",
+        unit="1",
+        direction="neither",
+        kind="derived",
+        label="share of the memory bound, at least",
+        definition="28 byte for each parameter, divided by step time of leg `full` and by the "
+        "device memory's nominal rate: what the optimiser alone must move (AdamW in float32: "
+        "parameter, gradient and two moments read, all but the gradient written). A lower bound, "
+        "and a loose one: activations are not counted, and caches may keep a few per cent of it.",
+        source="Loshchilov and Hutter, Decoupled Weight Decay Regularization, arXiv:1711.05101, "
+        "algorithm 2, for what is read and written; config/facts/gpus.yaml for the rate",
     ),
 )
 

@@ -86,7 +86,8 @@ def _of_rank(
     if between == "device":
         return _device_memory(gpus[0], buffer_bytes, facts)
     if between == "host":
-        return _over_pcie("pcie", "", gpus, counted, facts)
+        through = "a copy in host memory and " if operation.endswith("pageable") else ""
+        return _over_pcie("pcie", through, gpus, counted, facts)
     return _between(gpus, ends, place, counted, facts)
 
 

@@ -1,0 +1,223 @@
+"""What limits a training case: compute, memory, host or link.
+
+Layer: analysis. Reads no file. The rule, on the medians over rounds of the shares of a step of
+leg `full`:
+
+1. A step divides into exposed communication, the host's gaps, and the device's own work. With
+   h(leg) the share of a leg's step in which the device waits for the host,
+   own work = (1 - h(nosync)) nosync, host = h(full) full, and exposed communication is the rest.
+   Negative parts count as 0.
+2. Exposed communication or gaps that are larger than both other parts limit: the link or the
+   host. A part that is not known is at most what the known ones leave.
+3. Else the device's own work limits: compute or memory, whichever is nearer to its bound while
+   the device works (share of the step / share of own work), if at least half of it is reached.
+   With both known and below half: neither; the latency of kernels, or small ones.
+4. Whatever the parts do not decide is not told.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from commwall.analysis.derive import MFU
+from commwall.analysis.names import Quantity
+from commwall.analysis.pairs import Cell
+from commwall.analysis.result import Analysis
+from commwall.records.admit import refusals
+from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.facts import GpuFactsFile
+from commwall.schema.record import Record
+
+Limit = Literal["link", "host", "compute", "memory", "neither", "device", "unknown"]
+"""neither: the device's own work, at less than half of both its bounds; device: its own work, of
+which is not known whether compute or memory bounds it."""
+FULL = Quantity("step_time_s", "full")
+HALF = 0.5
+"""Least share of a bound that may be called the limit: below it something else takes longer."""
+OPTIMISER_BYTES = 28
+"""Float32 traffic of AdamW for a parameter: 4 values read, 3 written [byte]."""
+HOST_GAP = "host_gap_share"
+HOST_BOUND = "host_bound"
+MEMORY_SHARE = Quantity("memory_share")
+"""Measured traffic of the device's memory by its nominal rate; absent until it is measured."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Shares of one step of leg `full` [1]; None where a part is not known."""
+
+    exposed: float | None
+    """Exposed communication, negative where the exchange costs less than noise. Without the
+    host's gaps where these are known."""
+    host: float | None
+    """Gaps in which the device waits for the host."""
+    mfu: float | None = None
+    memory: float | None = None
+    """Measured traffic of the device's memory, as share of its nominal rate."""
+    memory_least: float | None = None
+    """Lower bound of `memory` by counted bytes."""
+    marked_host_bound: bool = False
+    """Whether the workers found that the host decides, without saying by how much."""
+
+    @property
+    def own_work(self) -> float | None:
+        """The device's own work; None where another part is not known."""
+        if self.exposed is None or self.host is None:
+            return None
+        return 1 - max(0.0, self.exposed) - max(0.0, self.host)
+
+    @property
+    def left(self) -> float:
+        """What the known parts leave for those that are not known."""
+        return 1 - max(0.0, self.exposed or 0.0) - max(0.0, self.host or 0.0)
+
+
+@dataclass(frozen=True)
+class CaseLimit:
+    """What limits one case on one platform, and the parts that say so."""
+
+    cells: tuple[Cell, ...]
+    """Rounds used; those that the host decides are among them, unlike in verdicts."""
+    parts: Parts
+    """Medians over the rounds."""
+    limit: Limit
+    rounds: tuple[tuple[Limit, int], ...]
+    """What single rounds say, the most frequent first."""
+
+
+def split_step(
+    full_s: float, nosync_s: float | None, gap_full: float | None, gap_nosync: float | None
+) -> tuple[float | None, float | None]:
+    """Exposed communication and the host's gaps as shares of a step of leg `full` [1].
+
+    Args:
+        full_s: step time of leg full [s].
+        nosync_s: of leg nosync; None where it was not measured [s].
+        gap_full: share of the full step in which the device waits for the host; None if unknown.
+        gap_nosync: of the step without exchange; None if unknown.
+
+    Returns:
+        (exposed, host). Without both gaps exposed communication is full - nosync, which holds
+        the difference of the gaps as well.
+    """
+    if nosync_s is None:
+        return None, gap_full
+    if gap_full is None or gap_nosync is None:
+        return 1 - nosync_s / full_s, gap_full
+    return 1 - gap_full - (1 - gap_nosync) * nosync_s / full_s, gap_full
+
+
+def decide(parts: Parts) -> Limit:
+    """Which part limits, by the rule above."""
+    link, host, left = max(0.0, parts.exposed or 0.0), max(0.0, parts.host or 0.0), parts.left
+    if parts.host is None and parts.marked_host_bound:
+        return "host"
+    if parts.exposed is not None and link > max(host, left):
+        return "link"
+    if parts.host is not None and host > max(link, left):
+        return "host"
+    own_work = parts.own_work
+    if own_work is None or own_work <= 0:
+        return "unknown"
+    return _device_limit(parts, own_work)
+
+
+def _device_limit(parts: Parts, own_work: float) -> Limit:
+    """Compute or memory, by how near each is to its bound while the device works."""
+    mfu, memory, least = (
+        None if share is None else share / own_work
+        for share in (parts.mfu, parts.memory, parts.memory_least)
+    )
+    if memory is None:
+        certain = least is not None and least >= HALF and mfu is not None and least > mfu
+        return "memory" if certain else "device"
+    if mfu is None:
+        return "device"
+    if max(mfu, memory) < HALF:
+        return "neither"
+    return "compute" if mfu > memory else "memory"
+
+
+def memory_share_least(record: Record, step_s: float, peaks: GpuFactsFile) -> float | None:
+    """Lower bound of the share of the memory's nominal rate that a step takes [1].
+
+    Args:
+        record: of suite training.
+        step_s: step time of leg full [s].
+        peaks: of the GPUs that are known.
+
+    Source: definition of `memory_share_least` in the metric registry.
+    """
+    runtime = record.software.runtime
+    if record.platform.device == "cpu" or runtime is None or runtime.parameters is None:
+        return None
+    rates = {known.memory_bytes_per_s.value if (known := peaks.of(name)) else None
+             for name in runtime.device_names}  # fmt: skip
+    rate = rates.pop() if len(rates) == 1 else None
+    return None if rate is None else OPTIMISER_BYTES * runtime.parameters / (step_s * rate)
+
+
+def parts_of(cell: Cell, peaks: GpuFactsFile) -> Parts | None:
+    """Shares of the step of one record; None without leg full."""
+    values, record = cell.derived.values, cell.record
+
+    def of_leg(metric_id: str, leg: Leg) -> float | None:
+        return values.get(Quantity(metric_id, leg))
+
+    full_s = of_leg("step_time_s", "full")
+    if full_s is None:
+        return None
+    on_cpu = record.platform.device == "cpu"  # the host computes: it never waits for itself
+    gaps = [0.0 if on_cpu else of_leg(HOST_GAP, leg) for leg in ("full", "nosync")]
+    exposed, host = split_step(full_s, of_leg("step_time_s", "nosync"), *gaps)
+    return Parts(
+        exposed=exposed,
+        host=host,
+        mfu=values.get(MFU),
+        memory=values.get(MEMORY_SHARE),
+        memory_least=memory_share_least(record, full_s, peaks),
+        marked_host_bound=any(mark.name == HOST_BOUND for mark in record.marks),
+    )
+
+
+def limits(analysis: Analysis) -> tuple[CaseLimit, ...]:
+    """The limit of every training case on every platform, in the order of the records."""
+    groups: dict[tuple[str, str], list[tuple[Cell, Parts]]] = {}
+    for cell in analysis.cells:
+        parts = parts_of(cell, analysis.facts.gpus) if _usable(cell) else None
+        if parts:
+            key = (cell.record.id.case, cell.record.id.platform)
+            groups.setdefault(key, []).append((cell, parts))
+    return tuple(_case_limit(group) for group in groups.values())
+
+
+def _usable(cell: Cell) -> bool:
+    """Admitted but for the mark that says what this module asks: that the host decides."""
+    record = cell.record
+    marks = tuple(mark for mark in record.marks if mark.name != HOST_BOUND)
+    others = refusals(record.model_copy(update={"marks": marks}))
+    pooled_out = set(cell.refusals) - set(refusals(record))
+    return isinstance(record.case, TrainingCase) and not others and not pooled_out
+
+
+def _case_limit(group: list[tuple[Cell, Parts]]) -> CaseLimit:
+    found = [parts for _, parts in group]
+    typical = Parts(
+        exposed=_median(parts.exposed for parts in found),
+        host=_median(parts.host for parts in found),
+        mfu=_median(parts.mfu for parts in found),
+        memory=_median(parts.memory for parts in found),
+        memory_least=_median(parts.memory_least for parts in found),
+        marked_host_bound=2 * sum(parts.marked_host_bound for parts in found) > len(found),
+    )
+    single = Counter(decide(parts) for parts in found)
+    cells = tuple(cell for cell, _ in group)
+    return CaseLimit(cells, typical, decide(typical), tuple(single.most_common()))
+
+
+def _median(values: Iterator[float | None]) -> float | None:
+    """Median over the rounds; None where one of them does not know it."""
+    known = list(values)
+    return None if None in known else median(value for value in known if value is not None)

@@ -1,0 +1,128 @@
+"""What limits each training case, on a page: a table with its sentence, and a figure.
+
+Layer: report. Reads and writes no file.
+"""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from commwall.analysis.limit_words import LIMIT_WORDS, share_text
+from commwall.analysis.tables import Tables
+from commwall.report.figures import Looks, emulated_in, nothing
+from commwall.report.html import Html, bullets, joined, paragraph, table
+from commwall.report.page import Page
+from commwall.report.style import (
+    COLORS,
+    MUTED,
+    Look,
+    new_figure,
+    panel_height,
+    row_labels,
+    title_figure,
+)
+from commwall.schema.metrics import METRICS
+from commwall.schema.units import time_text
+
+SHARES = (
+    "exposed_comm_share",
+    "host_gap_share",
+    "own_work_share",
+    "mfu",
+    "memory_share",
+    "memory_share_least",
+)
+RULE = (
+    "Rule: the link limits if exposed communication is larger than the host's gaps and the "
+    "device's own work, the host if its gaps are larger than both other parts.",
+    "Else the device's own work limits: compute or memory, whichever is nearer to its bound while "
+    "the device works, if that is at least half of it; neither if both are known and below.",
+    "A part that was not measured is never taken to be small: then the limit is unknown, or which "
+    "of compute and memory it is.",
+    f"Memory bound, at least: {METRICS['memory_share_least'].definition}",
+)
+_HEADS = (
+    "exposed communication",
+    "host gap",
+    "own work",
+    "MFU",
+    "memory bound",
+    "memory bound, at least",
+)
+
+
+def limit_table(page: Page) -> Html:
+    """Shares of every case and platform, and below it a sentence for each."""
+    own = page.tables.limits
+    if own.empty:
+        return paragraph("No limit: no case has usable step times of leg full.", "missing")
+    lines = own.to_dict("records")
+    rows = [
+        (
+            line["case"],
+            line["label"],
+            LIMIT_WORDS[line["limit"]],
+            time_text(line["step_time_s"]),
+            *(_share(line[name]) for name in SHARES),
+            str(line["n"]),
+        )
+        for line in lines
+    ]
+    heads = ("case", "platform", "limit", "step", *_HEADS, "n")
+    words = "What limits a step of leg full: medians of the rounds, shares of the step."
+    sentences = bullets(f"{line['case']}, {line['label']}: {line['words']}" for line in lines)
+    return joined([table(heads, rows, words), sentences, bullets(RULE)])
+
+
+def limit_figure(tables: Tables, looks: Looks) -> Figure:
+    """How a step divides, as shares of it; what is not told apart is left white."""
+    own = tables.limits
+    if own.empty or own["exposed_comm_share"].isna().all():
+        return nothing("How a step divides: legs full and nosync have no usable values")
+    cases = list(own.groupby("case", sort=False))
+    figure, panels = new_figure(panel_height(len(lines), lines["label"]) for _, lines in cases)
+    for axes, (case, lines) in zip(panels, cases, strict=True):
+        for row, line in enumerate(lines.to_dict("records")):
+            _draw_step(axes, row, line, looks[line["platform"]])
+        row_labels(axes, list(lines["label"]))
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("share of the step [1]")
+        axes.set_title(f"case {case}")
+    figure.legend(handles=_handles(), loc="outside lower right", ncols=2, frameon=False, fontsize=9)
+    title_figure(figure, "How a step divides", emulated=emulated_in(own))
+    return figure
+
+
+def _draw_step(axes: Axes, row: int, line: dict[str, Any], look: Look) -> None:
+    """Own work, gaps, exposed communication, side by side; negative parts have no width."""
+    start = 0.0
+    styles: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("own_work_share", {"color": look.color, "alpha": 0.85}),
+        ("host_gap_share", {"color": MUTED, "alpha": 0.6}),
+        ("exposed_comm_share", {"color": "white", "hatch": "////", "edgecolor": look.color}),
+    )
+    known = {name: max(0.0, line[name]) for name, _ in styles if not pd.isna(line[name])}
+    for name, style in styles:
+        if name not in known and name == "own_work_share":
+            width = 1 - sum(known.values())
+            style = {"color": "white", "edgecolor": MUTED, "linestyle": ":"}
+        else:
+            width = known.get(name, 0.0)
+        axes.barh(row, width, height=0.55, left=start, **style)
+        start += width
+
+
+def _handles() -> list[Patch]:
+    return [
+        Patch(facecolor=COLORS[0], label="coloured: the device's own work"),
+        Patch(facecolor=MUTED, alpha=0.6, label="grey: the device waits for the host"),
+        Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="exposed communication"),
+        Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label="not told apart"),
+    ]
+
+
+def _share(value: float) -> str:
+    return "unknown" if pd.isna(value) else share_text(value)

@@ -1,0 +1,88 @@
+"""Ways of copies on a page: the share of the nominal rate, and what devices share.
+
+Layer: report. Reads and writes no file.
+"""
+
+import pandas as pd
+
+from commwall.report.html import Html, paragraph, table
+from commwall.report.page import Page
+from commwall.schema.metrics import METRICS
+from commwall.schema.units import rate_text, significant, size_text
+
+SHARE = METRICS["nominal_share"]
+TOGETHER = METRICS["together_share"]
+
+
+def paths(page: Page) -> Html:
+    """Way and nominal rate of every copy and size, and the share each platform reached."""
+    own = page.tables.paths[page.tables.paths["admitted"]]
+    labels = list(dict.fromkeys(own["label"]))
+    keys = ["case", "message_bytes", "rank", "peer", "path", "nominal_bytes_per_s"]
+    lines = [
+        (_place(line), str(line["path"].iloc[0]), _nominal(line), *_shares(line, labels))
+        for _, line in own.groupby(keys, sort=False, dropna=False)
+    ]
+    if not lines:
+        return paragraph(f"{SHARE.label}: no value, see the gaps", "missing")
+    heads = ("case, size", "way", "nominal", *labels)
+    return table(
+        heads, lines, "Share of the nominal rate: median of the rounds (least to greatest)."
+    )
+
+
+def sharing(page: Page) -> Html:
+    """What a device reaches while all copy, relative to what it reaches alone."""
+    own = page.tables.sharing
+    keys = ["case", "case_alone", "message_bytes", "rank", "label"]
+    lines = [
+        (
+            f"{case}, {size_text(size)}, device {rank}",
+            label,
+            _rates(line["together_bytes_per_s"]),
+            _rates(line["alone_bytes_per_s"]),
+            _range([significant(value) for value in _three(line["together_share"])], len(line)),
+        )
+        for (case, _, size, rank, label), line in own.groupby(keys, sort=False)
+    ]
+    if not lines:
+        words = "no operation was measured both ways: all ranks at once, and one at a time"
+        return paragraph(f"Shared ways: {words}.", "missing")
+    heads = ("case, size, device", "platform", "all at once", "alone", "ratio")
+    return table(heads, lines, f"{TOGETHER.label.capitalize()}: median of the rounds.")
+
+
+def _place(line: pd.DataFrame) -> str:
+    first = line.iloc[0]
+    where = "" if pd.isna(first["rank"]) else f", device {first['rank']}"
+    where += "" if pd.isna(first["peer"]) else f" to {first['peer']}"
+    return f"{first['case']}, {size_text(first['message_bytes'])}{where}"
+
+
+def _nominal(line: pd.DataFrame) -> str:
+    nominal = line["nominal_bytes_per_s"].iloc[0]
+    return f"unknown: {line['unknown'].iloc[0]}" if pd.isna(nominal) else rate_text(nominal)
+
+
+def _shares(line: pd.DataFrame, labels: list[str]) -> list[str]:
+    """The share on each platform."""
+    return [_share(line[line["label"] == label]["nominal_share"]) for label in labels]
+
+
+def _share(shares: pd.Series) -> str:
+    known = shares.dropna()
+    if known.empty:
+        return "unknown" if len(shares) else "absent"
+    return _range([f"{significant(100 * value)} %" for value in _three(known)], len(known))
+
+
+def _rates(rates: pd.Series) -> str:
+    return _range([rate_text(value) for value in _three(rates)], len(rates))
+
+
+def _three(values: pd.Series) -> tuple[float, float, float]:
+    return values.median(), values.min(), values.max()
+
+
+def _range(shown: list[str], rounds: int) -> str:
+    return f"{shown[0]} ({shown[1]} to {shown[2]})" if rounds > 1 else shown[0]
