@@ -1,5 +1,7 @@
 """Shares of nominal rates and what devices share: all expectations can be done in the head."""
 
+import re
+
 import pytest
 
 from commwall.analysis.derive import derive
@@ -7,8 +9,12 @@ from commwall.analysis.names import MEMORY_BANDWIDTH
 from commwall.analysis.pairs import Cell
 from commwall.analysis.paths import rank_rates, reached, sharing_rows
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables import tidy_tables
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
+from commwall.report.html import Html
+from commwall.report.memory import paths, sharing
+from commwall.report.page import Page
 from commwall.schema.case import MemoryCase
 from commwall.schema.record import Record
 from commwall.schema.result import Series
@@ -86,6 +92,22 @@ def test_what_devices_share() -> None:
 )
 def test_only_cases_of_one_launch_that_differ_in_turns_are_set_side_by_side(other: Record) -> None:
     assert list(sharing_rows(analysis_of(TOGETHER, other))) == []
+
+
+def test_the_page_shows_shares_and_what_is_shared() -> None:
+    analysis = analysis_of(TOGETHER, ALONE)
+    page = Page(analysis, tidy_tables(analysis), {})
+    shares = text_of(paths(page))
+    assert "together, 1.00 GiB|PCIe 5.0 x16|64.0 GB/s|25.0 %" in shares
+    assert "alone, 1.00 GiB, device 1|PCIe 5.0 x16|64.0 GB/s|50.0 %" in shares
+    shared = text_of(sharing(page))
+    assert f"together, 1.00 GiB, device 0|{FAST}|16.0 GB/s|32.0 GB/s|0.500" in shared
+    assert f"together, 1.00 GiB, device 1|{FAST}|32.0 GB/s|32.0 GB/s|1.00" in shared
+
+
+def text_of(html: Html) -> str:
+    """Cells with | between them."""
+    return re.sub(r"\|+", "|", re.sub(r"<[^>]+>", "|", html.markup))
 
 
 def analysis_of(*records: Record) -> Analysis:

@@ -89,6 +89,16 @@ def test_memory_page_has_values_and_says_what_was_skipped(published: Layout) -> 
     assert SKIPPED in page
 
 
+def test_memory_page_borrows_no_nominal_rate(published: Layout) -> None:
+    page = page_of(published, "memory")
+    words = "Share of the nominal rate: median of the rounds (least to greatest)."
+    rows = rows_of(page, words)
+    assert len(rows) == 2
+    assert rows[1].startswith("copy, 3.81 MiB|RAM|unknown: the nominal rate of a machine's RAM")
+    assert rows[1].endswith("|unknown|unknown|unknown")
+    assert "Shared ways: no operation was measured both ways" in page
+
+
 def test_summary_and_landing_page_have_the_main_verdicts(published: Layout) -> None:
     summary = page_of(published, "summary")
     assert len(rows_of(summary, "Bus bandwidth at the largest size.")) == 4

@@ -83,6 +83,20 @@ def test_every_number_of_the_decomposition_is_a_cell_of_factors(published: Layou
     assert _untraced(sentence, factors) == []
 
 
+def test_every_number_of_the_limits_is_a_cell_of_its_row(published: Layout) -> None:
+    page = _page(published, "throughput")
+    limits = _table(published, "limits")
+    caption = "What limits a step of leg full: medians of the rounds, shares of the step."
+    (body,) = re.findall(rf"{re.escape(caption)}</p>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", body)
+    assert [row.count("unknown") for row in rows] == [3] * 3  # MFU and both memory shares
+    for markup, (_, line) in zip(rows, limits.iterrows(), strict=True):
+        cells = re.findall(r"<td>(.*?)</td>", markup)[2:]  # after platform and limit
+        assert _untraced(" ".join(cells), line.to_frame().T.infer_objects(), (*SCALES, 100)) == []
+    for words in limits["words"]:
+        assert words in unescape(page)
+
+
 def test_losses_are_cells_of_measurements(published: Layout) -> None:
     page = _page(published, "throughput")
     (body,) = re.findall(r"largest relative difference.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
@@ -128,7 +142,7 @@ def test_tables_have_their_columns_in_both_formats(published: Layout) -> None:
         numeric = [column for column, kind in COLUMNS[name].items() if kind == "float64"]
         assert list(text.columns) == list(binary.columns) == list(COLUMNS[name])
         assert len(text) == len(binary)
-        if name == "sizes":  # training has none
+        if name in ("sizes", "paths", "sharing"):  # training has none
             assert text.empty
             continue
         assert len(text) > 0
