@@ -22,8 +22,8 @@ from commwall.workers.values import POISON, ramp
 
 TRIAD_SCALE = 3.0
 _PAGEABLE = (
-    "the host itself copies from or to pageable memory, so the host asks for each repetition: "
-    "CUDA refuses such a copy in a graph"
+    "the host itself takes part in a copy of pageable memory, which a recording of the device's "
+    "work leaves out: the host asks for each repetition"
 )
 _PEER = (
     "a copy between devices waits for streams of both, of which a recording on one sees only its "
@@ -37,7 +37,7 @@ EAGER: dict[MemoryOperation, str] = {
 }
 """Operations that are not recorded in a CUDA graph, and why.
 
-Source: NVIDIA CUDA Runtime API, "API synchronization behavior": copies of pageable memory.
+Source: NVIDIA CUDA Runtime API, "API synchronization behavior": pageable memory is staged first.
 """
 _VALUE_BYTES = 4
 
