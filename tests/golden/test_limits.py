@@ -1,19 +1,25 @@
 """What limits a training case: every share can be done in the head."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from commwall.analysis.derive import Derived, derive
 from commwall.analysis.limit_words import limit_sentence
 from commwall.analysis.limits import (
+    MEMORY_SHARE,
     CaseLimit,
     Limit,
     Parts,
     decide,
     limits,
     memory_share_least,
+    parts_of,
     split_step,
 )
+from commwall.analysis.names import Quantity
+from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.report.limits import limit_figure
@@ -135,6 +141,29 @@ def test_rounds_that_the_host_decides_count_here_and_failed_ones_do_not(tmp_path
     assert fast is not None and len(fast.cells) == 5 and fast.parts.marked_host_bound
     assert limit_of(analysis, AGAIN) is None
     assert not any(cell.refusals == () for cell in fast.cells)
+
+
+def test_measured_gaps_and_traffic_are_taken_from_the_derived_values() -> None:
+    golden = on_gpus(record(FAST, 1))
+    derived = derive(golden, PEAKS)
+    assert decided(golden, derived) == (None, None, "unknown")
+    gaps = {Quantity("host_gap_share", "full"): 0.1, Quantity("host_gap_share", "nosync"): 0.2}
+    # of 100 ms 10 are the host's and 80 % of 90 the device's own; MFU 0.4 / 0.72 is above a half
+    measured = replace(derived, values=derived.values | gaps)
+    exposed, own_work, limit = decided(golden, measured)
+    assert (exposed, own_work) == pytest.approx((0.18, 0.72))
+    assert limit == "device"
+    traffic = {MEMORY_SHARE: 0.3}
+    with_traffic = replace(derived, values=measured.values | traffic)
+    assert decided(golden, with_traffic)[2] == "compute"
+
+
+def decided(golden: Record, derived: Derived) -> tuple[float | None, float | None, Limit]:
+    """Exposed communication where the host's part is known, the device's own work, the limit."""
+    parts = parts_of(Cell(golden, derived, ()), PEAKS)
+    assert parts is not None
+    exposed = None if parts.host is None else parts.exposed
+    return exposed, parts.own_work, decide(parts)
 
 
 def test_counted_bytes_of_the_optimiser() -> None:

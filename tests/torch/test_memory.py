@@ -1,6 +1,9 @@
 """Suite memory: ranks that take turns, and what is recorded in a graph and what is not."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 # ruff: noqa: E402 - without torch this module is skipped before it imports it
 import pytest
@@ -13,7 +16,11 @@ from launching import launched, request
 from commwall.schema.case import TRAFFIC, MemoryCase, MemoryOperation
 from commwall.schema.result import CaseResult, NamedCase
 from commwall.workers import memory
-from commwall.workers.repetitions import LEAST_GROUPS, recorded
+from commwall.workers.findings import Findings
+from commwall.workers.group import Group
+from commwall.workers.outcomes import CheckFailed
+from commwall.workers.repetitions import LEAST_GROUPS, Recorder, recorded
+from commwall.workers.timing import Alone
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 SIZES = (2**16, 2**20)
@@ -62,3 +69,28 @@ def test_what_was_timed_is_checked_not_what_was_asked_for() -> None:
     found = transfer.check("copied_values_after_timing", elsewhere.run)
     assert not found.passed
     assert found.found == "1024 of 1024 values wrong at 4096 byte"
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_replay_that_leaves_a_value_out_fails_the_case(
+    monkeypatch: pytest.MonkeyPatch, right: bool
+) -> None:
+    """By injection: what a graph replays is checked after it was timed."""
+    transfer = memory.own_transfer("copy", 4096, CPU)
+    spoilt = torch.zeros(1024), torch.zeros(1024)
+
+    def recorder(operation: MemoryOperation, device: torch.device) -> Recorder:
+        replay = transfer.run if right else lambda: spoilt[1].copy_(spoilt[0])
+        return lambda operation, count: replay
+
+    monkeypatch.setattr(memory, "recorder", recorder)
+    findings = Findings("copy", 0)
+    case = MemoryCase(operation="copy", buffer_bytes=(4096,), window_s=0.01)
+    group = cast(Group, SimpleNamespace(device=CPU))
+    with nullcontext() if right else pytest.raises(CheckFailed) as failed:
+        memory._measure(transfer, case, group, findings, Alone())
+    if failed:
+        assert failed.value.checks[-1].name == "copied_values_after_timing"
+    else:
+        series = {one.metric for one in findings.result().series}
+        assert {"operation_time_s", "recorded_repetitions"} <= series
