@@ -25,7 +25,7 @@ from commwall.analysis.tables import tidy_tables
 from commwall.report.limits import limit_figure
 from commwall.report.style import looks_of
 from commwall.schema.record import Record
-from commwall.schema.result import Check, Mark
+from commwall.schema.result import Check, Mark, Series
 from tests.golden.build import AGAIN, CAMPAIGN, CASE, FAST, SLOW, Change, record, write_campaign
 from tests.golden.test_energy import PEAKS, on_gpus
 
@@ -164,6 +164,25 @@ def decided(golden: Record, derived: Derived) -> tuple[float | None, float | Non
     assert parts is not None
     exposed = None if parts.host is None else parts.exposed
     return exposed, parts.own_work, decide(parts)
+
+
+@pytest.mark.parametrize(
+    ("leg", "queued", "marked"),
+    [
+        ("single", False, True),
+        ("full", False, True),  # the host was never ahead of the device
+        ("full", True, False),  # its share follows from the steps enqueued beforehand
+        ("comm", False, False),
+    ],
+)
+def test_a_mark_counts_where_it_is_all_that_is_known(leg: str, queued: bool, marked: bool) -> None:
+    golden = on_gpus(record(FAST, 1))
+    steps = Series(metric="queued_step_time_s", unit="s", leg="full", rank=0, values=(0.09,))
+    mark = HOST_MARK.model_copy(update={"leg": leg})
+    series = (*golden.series, *((steps,) if queued else ()))
+    changed = golden.model_copy(update={"marks": (mark,), "series": series})
+    parts = parts_of(Cell(changed, derive(changed, PEAKS), ()), PEAKS)
+    assert parts is not None and parts.marked_host_bound is marked
 
 
 def test_counted_bytes_of_the_optimiser() -> None:

@@ -89,7 +89,7 @@ def test_every_number_of_the_limits_is_a_cell_of_its_row(published: Layout) -> N
     caption = "What limits a step of leg full: medians of the rounds, shares of the step."
     (body,) = re.findall(rf"{re.escape(caption)}</p>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
     rows = re.findall(r"<tr>(.*?)</tr>", body)
-    assert [row.count("unknown") for row in rows] == [3] * 3  # MFU and both memory shares
+    assert [row.count("unknown") for row in rows] == [2] * 3  # MFU and memory
     for markup, (_, line) in zip(rows, limits.iterrows(), strict=True):
         cells = re.findall(r"<td>(.*?)</td>", markup)[2:]  # after platform and limit
         assert _untraced(" ".join(cells), line.to_frame().T.infer_objects(), (*SCALES, 100)) == []

@@ -78,7 +78,7 @@ def _sentence(limit: Limit, parts: Parts) -> str:
 def _host_words(parts: Parts) -> str:
     if parts.host is not None:
         return f"the device waits for it {share_text(parts.host)} of the step"
-    return "a step with one sample takes hardly less (marked host bound); by how much is not known"
+    return "it decides the step's time (marked host bound), by how much is not known"
 
 
 def _bounds(parts: Parts, own_work: float) -> str:

@@ -39,6 +39,7 @@ HALF = 0.5
 OPTIMISER_BYTES = 28
 """Float32 traffic of AdamW for a parameter: 4 values read, 3 written [byte]."""
 HOST_GAP = "host_gap_share"
+QUEUED = "queued_step_time_s"
 HOST_BOUND = "host_bound"
 MEMORY_SHARE = Quantity("memory_share")
 """Measured traffic of the device's memory by its nominal rate; absent until it is measured."""
@@ -59,7 +60,7 @@ class Parts:
     memory_least: float | None = None
     """Lower bound of `memory` by counted bytes."""
     marked_host_bound: bool = False
-    """Whether the workers found that the host decides, without saying by how much."""
+    """Whether the workers found that the host decides, and could not tell by how much."""
 
     @property
     def own_work(self) -> float | None:
@@ -178,8 +179,16 @@ def parts_of(cell: Cell, peaks: GpuFactsFile) -> Parts | None:
         mfu=values.get(MFU),
         memory=values.get(MEMORY_SHARE),
         memory_least=memory_share_least(record, full_s, peaks),
-        marked_host_bound=any(mark.name == HOST_BOUND for mark in record.marks),
+        marked_host_bound=_marked_host_bound(record),
     )
+
+
+def _marked_host_bound(record: Record) -> bool:
+    """Whether the host decides the step by a mark alone: without steps enqueued beforehand, from
+    which its share follows. A mark of the exchange alone says nothing of the step."""
+    measured = any(series.metric == QUEUED and series.leg == "full" for series in record.series)
+    legs = {mark.leg for mark in record.marks if mark.name == HOST_BOUND}
+    return not measured and bool(legs & {None, "full", "single"})
 
 
 def limits(analysis: Analysis) -> tuple[CaseLimit, ...]:

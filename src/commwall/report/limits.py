@@ -32,8 +32,6 @@ SHARES = (
     "host_gap_share",
     "own_work_share",
     "mfu",
-    "memory_share",
-    "memory_share_least",
 )
 RULE = (
     "Rule: the link limits if exposed communication is larger than the host's gaps and the "
@@ -42,15 +40,14 @@ RULE = (
     "the device works, if that is at least half of it; neither if both are known and below.",
     "A part that was not measured is never taken to be small: then the limit is unknown, or which "
     "of compute and memory it is.",
-    f"Memory bound, at least: {METRICS['memory_share_least'].definition}",
+    f'Memory, share of its bound, "or more": {METRICS["memory_share_least"].definition}',
 )
 _HEADS = (
     "exposed communication",
     "host gap",
     "own work",
     "MFU",
-    "memory bound",
-    "memory bound, at least",
+    "memory",
 )
 
 
@@ -67,6 +64,7 @@ def limit_table(page: Page) -> Html:
             LIMIT_WORDS[line["limit"]],
             time_text(line["step_time_s"]),
             *(_share(line[name]) for name in SHARES),
+            _memory(line),
             str(line["n"]),
         )
         for line in lines
@@ -122,6 +120,14 @@ def _handles() -> list[Patch]:
         Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="exposed communication"),
         Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label="not told apart"),
     ]
+
+
+def _memory(line: dict[str, Any]) -> str:
+    """Share of the memory's bound: measured, else what is counted of it."""
+    least = line["memory_share_least"]
+    if pd.isna(line["memory_share"]) and not pd.isna(least):
+        return f"{share_text(least)} or more"
+    return _share(line["memory_share"])
 
 
 def _share(value: float) -> str:
