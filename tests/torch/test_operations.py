@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 # ruff: noqa: E402 - without torch this module is skipped before it imports it
 import pytest
@@ -13,9 +14,10 @@ import torch
 from launching import emulated, failed_results, faulty_package, launched, request
 
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, MemoryOperation
-from commwall.schema.collective import COLLECTIVES, wire_share
+from commwall.schema.collective import COLLECTIVES, Collective, wire_share
 from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
 from commwall.workers import memory
+from commwall.workers.collectives import Exchange, once_more
 from commwall.workers.findings import Findings
 from commwall.workers.outcomes import Unsupported
 from commwall.workers.repetitions import (
@@ -119,6 +121,122 @@ def test_every_size_of_every_rank_is_checked_and_told(
         assert checked.count(name) == len(sizes)
     assert len(checked) == len(result.checks)
     assert result.runtime is not None and result.runtime.parameters is None
+
+
+def test_in_place_a_rank_exchanges_its_own_share_of_the_buffer(tmp_path: Path) -> None:
+    cases: dict[str, Case] = {
+        name.replace("_", "-"): CollectivesCase(
+            collective=name, in_place=True, dtype="bfloat16", max_bytes=4096, window_s=0.02
+        )
+        for name in ("all_gather", "reduce_scatter")
+    }
+    for result in results(tmp_path, asked(tmp_path, FAST, "collectives", cases)).values():
+        assert result.status == "ok"
+        checked = [c for c in result.checks if c.name.startswith("received_values")]
+        assert len(checked) == 2 * 6 and all(check.passed for check in checked)
+
+
+def two_ranks(collective: Collective, in_place: bool) -> Exchange:
+    """An exchange as rank 0 of two sees it, whose partner is made up."""
+    case = CollectivesCase(collective=collective, in_place=in_place, max_bytes=64)
+    group = SimpleNamespace(rank=0, size=2, device=CPU)
+    exchange = Exchange(case, 64, group)  # type: ignore[arg-type]
+
+    def move(received: torch.Tensor, sent: torch.Tensor) -> None:
+        theirs = ramp(torch.empty(16)) + 1  # what rank 1 sends
+        if collective == "all_gather":
+            received.copy_(torch.cat([sent.clone(), theirs[:8]]))
+        elif collective == "reduce_scatter":
+            received.copy_(sent[:8] + theirs[:8])
+        else:
+            received.add_(theirs)
+
+    exchange._move = move
+    return exchange
+
+
+FORMS = [
+    ("all_reduce", True),
+    ("all_gather", False),
+    ("all_gather", True),
+    ("reduce_scatter", False),
+    ("reduce_scatter", True),
+]
+
+
+@pytest.mark.parametrize(("collective", "in_place"), FORMS)
+def test_what_was_recorded_is_what_is_checked(collective: Collective, in_place: bool) -> None:
+    exchange, counts = two_ranks(collective, in_place), []
+
+    def record(operation: Callable[[], object], count: int) -> Callable[[], object]:
+        counts.append(count)
+        return lambda: [operation() for _ in range(count)]
+
+    made_up = MadeUpTime()
+
+    def run() -> None:
+        exchange.run()
+        made_up.spend(1e-3)
+
+    repeated = time_repetitions(run, 0.02, made_up, made_up, record=record)
+    again = once_more(exchange, repeated, record)
+    check = exchange.check("received_values_after_timing", again)
+    assert check.passed, check.found
+    one_alone = in_place and collective != "all_gather"
+    assert counts == ([3, 1] if one_alone else [3])
+
+
+@pytest.mark.parametrize("wrong", ["nothing", "stale", "one value"])
+@pytest.mark.parametrize(("collective", "in_place"), FORMS)
+def test_a_wrong_result_of_a_recording_is_seen(
+    collective: Collective, in_place: bool, wrong: str
+) -> None:
+    exchange = two_ranks(collective, in_place)
+    assert exchange.check("received_values", exchange.run).passed
+    kept = exchange.received.clone()
+
+    def replay() -> None:
+        if wrong == "stale":
+            exchange.received.copy_(kept)  # zeros: what the buffer held when it was recorded
+        if wrong == "one value":
+            exchange.run()
+            exchange.received[-1] += 1
+
+    check = exchange.check("received_values_after_timing", replay)
+    assert not check.passed
+    expected = 1 if wrong == "one value" else exchange.received.numel()
+    own_share = collective == "all_gather" and in_place and wrong == "nothing"
+    assert check.found.startswith(f"{8 if own_share else expected} of ")
+
+
+def test_a_check_looks_at_every_part_of_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commwall.workers.collectives._PART_VALUES", 3)
+    exchange = two_ranks("all_gather", False)
+    assert exchange.check("received_values", exchange.run).passed
+    assert not exchange.check("received_values", lambda: None).passed
+
+
+@pytest.mark.parametrize(
+    ("collective", "in_place", "reason"),
+    [
+        ("all_reduce", False, "torch's all_reduce works in place only"),
+        ("broadcast", False, "torch's broadcast works in place only"),
+        ("all_to_all", True, "all_to_all cannot work in place"),
+        ("send_recv", True, "send_recv cannot work in place"),
+    ],
+)
+def test_a_place_that_a_collective_does_not_have_is_refused(
+    collective: Collective, in_place: bool, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        CollectivesCase(collective=collective, in_place=in_place, max_bytes=8)
+
+
+def test_a_case_that_does_not_say_it_works_where_it_usually_does() -> None:
+    usual = {name: CollectivesCase(collective=name, max_bytes=8).in_place for name in COLLECTIVES}
+    assert [name for name, in_place in usual.items() if in_place] == ["all_reduce", "broadcast"]
+    stored = CollectivesCase(collective="all_gather", max_bytes=8).model_dump(exclude={"in_place"})
+    assert CollectivesCase.model_validate(stored).in_place is False
 
 
 def test_copies_in_ram_are_measured_and_transfers_are_skipped_with_their_reason(

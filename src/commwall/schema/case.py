@@ -3,12 +3,12 @@
 Layer: schema. Reads and writes no file.
 """
 
-from typing import Annotated, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Model, PositiveFloat, PositiveInt
-from commwall.schema.collective import Collective
+from commwall.schema.collective import IN_PLACE, Collective
 
 Leg = Literal["full", "nosync", "comm", "single"]
 """full: DDP step; nosync: same step, no gradient exchange; comm: the same buckets
@@ -208,10 +208,32 @@ class CollectivesCase(Model):
     """Which operation; send_recv passes the buffer on to the next rank."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Type of the values."""
+    in_place: bool
+    """Whether a rank receives where it sends from; left out, what is usual: true for all_reduce
+    and broadcast, which torch offers no other way, else false."""
     max_bytes: Annotated[int, Field(ge=LEAST_MESSAGE_BYTES)]
     """Largest message [byte]; sizes grow from 8 byte by a factor of 4 and end with it."""
     window_s: PositiveFloat = 0.15
     """About how long each size is timed [s]."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_place(cls, data: Any) -> Any:
+        """Say where a case works that does not say so itself."""
+        if not isinstance(data, dict) or data.get("collective") not in IN_PLACE:
+            return data
+        return {"in_place": IN_PLACE[data["collective"]][0], **data}
+
+    @model_validator(mode="after")
+    def _possible_place(self) -> Self:
+        if self.in_place in IN_PLACE[self.collective]:
+            return self
+        if self.in_place:
+            raise ValueError(f"in_place must be false; {self.collective} cannot work in place")
+        raise ValueError(
+            f"in_place must be true; torch's {self.collective} works in place only, and a copy "
+            "before it would be timed with it"
+        )
 
     def message_sizes(self, ranks: int) -> tuple[int, ...]:
         """Sizes of the full buffer, ascending, such that each rank has an equal share [byte].

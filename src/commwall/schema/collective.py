@@ -14,6 +14,19 @@ Collective = Literal[
 
 COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
+IN_PLACE: dict[Collective, tuple[bool, ...]] = {
+    "all_reduce": (True,),
+    "all_gather": (False, True),
+    "reduce_scatter": (False, True),
+    "all_to_all": (False,),
+    "broadcast": (True,),
+    "send_recv": (False,),
+}
+"""Whether a collective works in place, its default first. In place, all-reduce and broadcast
+send and receive one buffer, which is all torch offers; all-gather sends the rank's own share of
+the received buffer, reduce-scatter receives into the rank's own share of the sent one, as
+nccl-tests has it. The others would overwrite what is still to be sent."""
+
 
 def wire_share(collective: Collective, ranks: int) -> float:
     """Bytes that each rank's link carries per direction, relative to the full buffer [1].

@@ -1,25 +1,32 @@
 """Suite `collectives`: one collective over messages of growing size, on this rank.
 
 Layer: workers. Reads and writes no file. Every rank runs `run_case` in step. Buffers are single
-tensors, because the emulated link refuses the forms that take lists.
+tensors, because the emulated link refuses the forms that take lists. On GPUs the repetitions are
+recorded in a CUDA graph; NCCL chooses algorithm and protocol when they are recorded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
 
-from commwall.schema.case import CollectivesCase
+from commwall.schema.case import DTYPE_BYTES, CollectivesCase
 from commwall.schema.collective import Collective
 from commwall.schema.result import CaseResult, Check, NamedCase
 from commwall.schema.treatment import EmulatedLink
 from commwall.workers.bounds import link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
-from commwall.workers.repetitions import Repeated, time_repetitions
+from commwall.workers.repetitions import (
+    Operation,
+    Recorder,
+    Repeated,
+    recorder_of,
+    time_repetitions,
+)
 from commwall.workers.reporting import exchanged, runtime_facts, skipped, tell_progress
 from commwall.workers.timing import clock_of
-from commwall.workers.values import POISON, ramp
+from commwall.workers.values import POISON, counted
 
 _ROOT = 0
 _ALONE = "one process has nobody to exchange with"
@@ -50,63 +57,88 @@ class Exchange:
     """A collective on buffers of one size, and what it must give.
 
     Rank r sends the values x + r, where x counts up over the full buffer; what is received
-    lies in `received`, which is also what is sent where the operation works in place.
+    lies in `received`, which shares memory with what is sent where the operation is in place.
     """
 
-    def __init__(
-        self, collective: Collective, message_bytes: int, dtype: torch.dtype, group: Group
-    ) -> None:
-        self._collective, self._group = collective, group
-        full = message_bytes // torch.empty(0, dtype=dtype).element_size()
-        share = full // group.size
-        self._full = torch.empty(full, dtype=dtype, device=group.device)
-        sent = share if collective == "all_gather" else full
-        received = share if collective == "reduce_scatter" else full
-        self._sent = torch.zeros(sent, dtype=dtype, device=group.device)
-        self.received = torch.zeros(received, dtype=dtype, device=group.device)
-        self._move = _moves(collective, group.rank, group.size)
+    def __init__(self, case: CollectivesCase, message_bytes: int, group: Group) -> None:
+        self._collective, self._group, self._bytes = case.collective, group, message_bytes
+        dtype: torch.dtype = getattr(torch, case.dtype)
+        full = message_bytes // DTYPE_BYTES[case.dtype]
+        self._share = full // group.size
+        own = slice(group.rank * self._share, (group.rank + 1) * self._share)
+        buffers = [torch.zeros(full, dtype=dtype, device=group.device)]
+        if not case.in_place:
+            parts = self._collective in ("all_gather", "reduce_scatter")
+            count = self._share if parts else full
+            buffers.append(torch.zeros(count, dtype=dtype, device=group.device))
+        whole, other = buffers[0], buffers[-1]
+        in_parts = whole[own] if case.in_place else other
+        if self._collective == "all_gather":
+            self.received, self._sent = whole, in_parts
+        elif self._collective == "reduce_scatter":
+            self.received, self._sent = in_parts, whole
+        else:
+            self.received, self._sent = whole, other
+        self.repeatable = not (case.in_place and self._collective in _REDUCING)
+        self._move = _moves(self._collective, group.rank, group.size)
 
     def run(self) -> None:
         """Carry the collective out; returns when the device's stream has it."""
         self._move(self.received, self._sent)
 
-    def check(self, name: str) -> Check:
-        """Exchange known values into a poisoned buffer; the buffers are zero afterwards."""
-        values = ramp(self._full)
-        own = values + self._group.rank
-        self._sent.copy_(own[: self._sent.numel()])
+    def check(self, name: str, run: Callable[[], object]) -> Check:
+        """Exchange known values into a poisoned buffer; the buffers are zero afterwards.
+
+        Args:
+            name: of the check.
+            run: carries the collective out on these buffers, several times where it is
+                `repeatable`.
+        """
         self.received.fill_(POISON)
-        if self._collective == "all_reduce" or self._is_root:
-            self.received.copy_(own)
-        self.run()
-        wrong = int((self.received != self._expected(values)).sum())
+        if self._collective != "broadcast" or self._group.rank == _ROOT:
+            for part, at in _parts(self._sent):
+                part.copy_(self._counted(at) + self._group.rank)
+        run()
+        wrong = sum((part != self._expected(at)).sum() for part, at in _parts(self.received))
         self._sent.zero_()
         self.received.zero_()
         return Check(
             name=name,
-            passed=wrong == 0,
-            found=f"{wrong} of {self.received.numel()} values wrong at {self._full.nbytes} byte",
+            passed=int(wrong) == 0,
+            found=f"{int(wrong)} of {self.received.numel()} values wrong at {self._bytes} byte",
             expected="0 wrong",
         )
 
-    @property
-    def _is_root(self) -> bool:
-        return self._collective == "broadcast" and self._group.rank == _ROOT
+    def _counted(self, at: torch.Tensor) -> torch.Tensor:
+        return counted(at, self.received.dtype)
 
-    def _expected(self, values: torch.Tensor) -> torch.Tensor:
-        """What this rank must receive."""
-        ranks, rank = self._group.size, self._group.rank
-        share = values.numel() // ranks
-        own = values[rank * share : (rank + 1) * share]
+    def _expected(self, at: torch.Tensor) -> torch.Tensor:
+        """What this rank must receive at some positions."""
+        ranks, rank, share = self._group.size, self._group.rank, self._share
+        own = rank * share
         if self._collective == "all_reduce":
-            return ranks * values + ranks * (ranks - 1) / 2
+            return ranks * self._counted(at) + ranks * (ranks - 1) // 2
         if self._collective == "reduce_scatter":
-            return ranks * own + ranks * (ranks - 1) / 2
+            return ranks * self._counted(own + at) + ranks * (ranks - 1) // 2
         if self._collective == "all_gather":
-            return torch.cat([values[:share] + sender for sender in range(ranks)])
+            return self._counted(at % share) + at // share
         if self._collective == "all_to_all":
-            return torch.cat([own + sender for sender in range(ranks)])
-        return values + (_ROOT if self._collective == "broadcast" else (rank - 1) % ranks)
+            return self._counted(own + at % share) + at // share
+        return self._counted(at) + (
+            _ROOT if self._collective == "broadcast" else (rank - 1) % ranks
+        )
+
+
+_REDUCING = ("all_reduce", "reduce_scatter")
+_PART_VALUES = 2**24
+"""Values that are made or looked at in one go: their positions take 128 MiB."""
+
+
+def _parts(buffer: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """A buffer part by part with the positions in it, so that a check needs little memory."""
+    for first in range(0, buffer.numel(), _PART_VALUES):
+        part = buffer[first : first + _PART_VALUES]
+        yield part, torch.arange(first, first + part.numel(), device=buffer.device)
 
 
 _Move = Callable[[torch.Tensor, torch.Tensor], object]
@@ -137,20 +169,31 @@ def _measure_size(
     case: CollectivesCase, message_bytes: int, group: Group, findings: Findings
 ) -> None:
     """Check, time, check again; then ask whether the link allows it."""
-    dtype: torch.dtype = getattr(torch, case.dtype)
-    exchange = Exchange(case.collective, message_bytes, dtype, group)
-    findings.check(exchange.check("received_values"))
+    exchange = Exchange(case, message_bytes, group)
+    findings.check(exchange.check("received_values", exchange.run))
     link = group.link
     forget = link.reset if link else lambda: None
-    clock = clock_of(group.device)
-    repeated = time_repetitions(exchange.run, case.window_s, clock, group, forget)
+    clock, record = clock_of(group.device), recorder_of(group.device)
+    repeated = time_repetitions(exchange.run, case.window_s, clock, group, forget, record)
     share = link.bound_share if link else None
-    findings.check(exchange.check("received_values_after_timing"))
+    again = once_more(exchange, repeated, record)
+    findings.check(exchange.check("received_values_after_timing", again))
     findings.repeated(repeated, message_bytes)
     if share is not None:
         findings.values("link_bound_share", (share,), message_bytes=message_bytes)
     if isinstance(group.treatment, EmulatedLink):
         findings.check(_rate_check(case, message_bytes, repeated, group.size, group.treatment))
+
+
+def once_more(exchange: Exchange, repeated: Repeated, record: Recorder | None) -> Operation:
+    """What is checked after the timing: what was timed, a replay where it was recorded.
+
+    A reduction in place adds to its own result when it is repeated, so that one repetition is
+    recorded for its check, in the same way.
+    """
+    if record is None or exchange.repeatable or repeated.recorded == 1:
+        return repeated.again
+    return record(exchange.run, 1)
 
 
 def _rate_check(

@@ -14,5 +14,17 @@ in float32 always, in bfloat16 (whole numbers up to 256) for up to 15 ranks."""
 
 def ramp(like: torch.Tensor) -> torch.Tensor:
     """Values that count from 1 to a prime over and over, in the tensor's shape, type and place."""
-    counted = torch.arange(like.numel(), device=like.device)
-    return counted.remainder_(_PERIODS[like.dtype]).add_(1).to(like.dtype)
+    return counted(torch.arange(like.numel(), device=like.device), like.dtype).to(like.dtype)
+
+
+def counted(at: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The whole numbers that `ramp` has at some positions.
+
+    Args:
+        at: positions, from 0.
+        dtype: type of the buffer, which decides the period.
+
+    Returns:
+        New int64 tensor of the same shape.
+    """
+    return at.remainder(_PERIODS[dtype]).add_(1)
