@@ -14,6 +14,7 @@ from commwall.host.machine import Machine
 from commwall.host.secrecy import without_places
 from commwall.host.software import allowed_variables, git_state, packages_digest, this_interpreter
 from commwall.measure.bounds import path_rate_check
+from commwall.measure.nccl_log import Logged, choices_of
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.schema.case import MemoryCase, SuiteName
@@ -51,6 +52,8 @@ class Circumstances:
     """Environment of the workers."""
     disturbance: str | None = None
     """What disturbed the whole launch, seen after it: strangers on its GPUs."""
+    logged: Logged = Logged()
+    """What NCCL's log says."""
 
 
 def take_setting(
@@ -97,6 +100,9 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
     request = circumstances.request
     timed = setting.suite == "training" and result.status == "ok"
     energy = _energy(circumstances.energy, result) if timed else EnergyFound()
+    case = setting.plan.suite(setting.suite).cases[result.case]
+    asked = (case, request.platform, circumstances.logged)
+    choices, unknown = choices_of(*asked) if result.status == "ok" else ((), ())
     disturbed = circumstances.disturbance
     contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
     detail = without_places(result.detail, Path()) if result.detail else None
@@ -118,15 +124,16 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         ),
         measured_at=circumstances.ended_at,
         status=Status(state=result.status, cause=result.cause, detail=detail),
-        case=setting.plan.suite(setting.suite).cases[result.case],
+        case=case,
         protocol=setting.protocol,
         platform=request.platform,
         machine=setting.machine.facts,
         software=software,
         series=(*result.series, *energy.series),
+        nccl_choices=choices,
         checks=(*result.checks, *_bounds(setting, request, result)),
         marks=(*result.marks, *energy.marks, *contended),
-        gaps=(*setting.gaps, *result.gaps, *energy.gaps),
+        gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown),
     )
 
 

@@ -99,6 +99,7 @@ class Session:
             energy=outcome.energy,
             variables=outcome.variables,
             disturbance=disturbance,
+            logged=outcome.logged,
         )
         layout = Layout(self.order.root)
         for result in outcome.results:

@@ -20,6 +20,7 @@ from commwall.host.energy import EnergySampler, Meter
 from commwall.host.gpu_power import GpuMeter
 from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of
 from commwall.host.secrecy import without_places
+from commwall.measure.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
 from commwall.records.state import AccidentCause
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.config import Timeouts
@@ -88,6 +89,8 @@ class LaunchOutcome:
     energy: Meter
     variables: Mapping[str, str]
     """Environment of the workers."""
+    logged: Logged = Logged()
+    """What NCCL's own log says."""
 
 
 @dataclass
@@ -137,8 +140,8 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
 def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:
     """Variables of the workers: this process's own, but NCCL's only as the treatment says.
 
-    Kept are the host's own safety settings. Devices are numbered by their place on the bus, as
-    NVML does, so that rank and counter mean the same GPU.
+    Kept are the host's own safety settings and what the user set of NCCL's log. Devices are
+    numbered by their place on the bus, as NVML does, so that rank and counter mean the same GPU.
 
     Args:
         request: names the treatment.
@@ -147,13 +150,14 @@ def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("NCCL_") or name in KEPT_VARIABLES
+        if not name.startswith("NCCL_") or name in (*KEPT_VARIABLES, *LOG_VARIABLES)
     }
     kept = {name: inherited[name] for name in KEPT_VARIABLES if name in inherited}
     treatment = request.platform.treatment
     chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
     own = {MARK_VARIABLE: mark, "PYTHONUNBUFFERED": "1"}
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **inherited, **chosen, **kept, **own}
+    logs = log_variables(request, {**inherited, **chosen})
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **inherited, **logs, **chosen, **kept, **own}
 
 
 def _write_request(request: LaunchRequest, folder: Path) -> Path:
@@ -248,6 +252,7 @@ def _outcome(
         ended_at=datetime.now(UTC),
         energy=energy,
         variables=watch.variables or environment,
+        logged=read_log(launch.folder, environment),
     )
 
 

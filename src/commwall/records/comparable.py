@@ -64,6 +64,7 @@ NEVER = (
     "software.argv",
     "status",
     "series",
+    "nccl_choices",
     "checks",
     "marks",
     "gaps",

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from commwall.schema.base import Model, Name, PositiveInt, digest
 from commwall.schema.case import Case, SuiteName
 from commwall.schema.plan import PlannedPlatform
-from commwall.schema.result import Cause, Check, Gap, Mark, RuntimeFacts, Series
+from commwall.schema.result import Cause, Check, Gap, Mark, NcclChoice, RuntimeFacts, Series
 
 RECORD_VERSION: Literal[1] = 1
 
@@ -142,6 +142,8 @@ class Record(Model):
     machine: MachineFacts
     software: SoftwareFacts
     series: tuple[Series, ...] = ()
+    nccl_choices: tuple[NcclChoice, ...] = ()
+    """What NCCL's log tells of the sizes of a collective; a size may have several."""
     checks: tuple[Check, ...] = ()
     marks: tuple[Mark, ...] = ()
     gaps: tuple[Gap, ...] = ()

@@ -91,6 +91,19 @@ class Gap(Model):
     """Why it is absent."""
 
 
+class NcclChoice(Model):
+    """How NCCL carried a collective out at one size."""
+
+    message_bytes: PositiveInt
+    """Size of the full buffer [byte]."""
+    algorithm: str
+    """RING, TREE, NVLS …"""
+    protocol: str
+    """LL, LL128 or SIMPLE."""
+    channels: PositiveInt
+    """Channels it used, each a block of threads on the GPU."""
+
+
 class RuntimeFacts(Model):
     """What only the workers can say of their own software and set-up."""
 

@@ -1,0 +1,111 @@
+"""NCCL's log of a launch: what makes NCCL write it, and what it says of each size of a case.
+
+Layer: measure. Reads `nccl.<pid>.log` in the launch's folder, which NCCL writes there. Only suite
+`collectives` has it written: NCCL logs a line for each call, which costs the host about as much
+as a print does. In a CUDA graph that is when the call is recorded, so replays are not touched;
+eager times are.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from commwall.readers.nccl_log import LoggedChoice, read_choices
+from commwall.schema.case import Case, CollectivesCase
+from commwall.schema.collective import Collective
+from commwall.schema.plan import PlannedPlatform
+from commwall.schema.result import Gap, LaunchRequest, NcclChoice
+from commwall.schema.units import size_text
+
+LOG_VARIABLES = ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
+WHAT = "nccl_choices"
+_PATTERN = "nccl.*.log"
+_FUNCTIONS: dict[Collective, str] = {
+    "all_reduce": "AllReduce",
+    "all_gather": "AllGather",
+    "reduce_scatter": "ReduceScatter",
+    "broadcast": "Broadcast",
+}
+_BY_SHARE = ("all_gather", "reduce_scatter")
+"""Collectives whose calls count a rank's share of the buffer."""
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What NCCL's log of a launch holds."""
+
+    choices: tuple[LoggedChoice, ...] = ()
+    reason: str = "NCCL wrote no log"
+    """Why there are no choices, where there are none."""
+
+
+def log_variables(request: LaunchRequest, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Variables that make NCCL log its choices into the launch's folder.
+
+    Args:
+        request: the launch.
+        chosen: NCCL variables that the treatment or the user sets; who sets NCCL's log keeps it.
+    """
+    wanted = request.suite == "collectives" and request.platform.device == "cuda"
+    if not wanted or set(LOG_VARIABLES) & set(chosen):
+        return {}
+    values = ("INFO", "INIT,ENV,GRAPH,TUNING", f"{Path(request.output_dir).resolve()}/nccl.%p.log")
+    return dict(zip(LOG_VARIABLES, values, strict=True))
+
+
+def read_log(folder: Path, environment: Mapping[str, str]) -> Logged:
+    """What NCCL logged of a launch that has ended.
+
+    Args:
+        folder: of the launch.
+        environment: of its workers.
+    """
+    paths = sorted(folder.glob(_PATTERN))
+    if paths:
+        found = (choice for path in paths for choice in _of_file(path))
+        return Logged(tuple(dict.fromkeys(found)), "NCCL's log names no choice")
+    own = environment.get("NCCL_DEBUG_FILE", "").startswith(str(folder.resolve()))
+    others = [f"{name}={environment[name]}" for name in LOG_VARIABLES[:2] if name in environment]
+    if own or not others:
+        return Logged()
+    return Logged(reason=f"NCCL's log is set by user or treatment: {', '.join(others)}")
+
+
+def choices_of(
+    case: Case, platform: PlannedPlatform, logged: Logged
+) -> tuple[tuple[NcclChoice, ...], tuple[Gap, ...]]:
+    """NCCL's choices at the sizes of a case, and a gap for the sizes of which it tells none.
+
+    A size may have several: NCCL may choose otherwise when it is recorded than when it is called.
+    """
+    if not isinstance(case, CollectivesCase) or platform.device == "cpu" or platform.world_size < 2:
+        return (), ()
+    if case.collective not in _FUNCTIONS:
+        reason = f"NCCL's log tells no algorithm of sends and receives, which {case.collective} is"
+        return (), (Gap(what=WHAT, reason=reason),)
+    found = tuple(_at_sizes(case, platform.world_size, logged))
+    told = {choice.message_bytes for choice in found}
+    silent = [size for size in case.message_sizes(platform.world_size) if size not in told]
+    if not silent:
+        return found, ()
+    reason = f"{logged.reason} of {', '.join(map(size_text, silent))}"
+    return found, (Gap(what=WHAT, reason=reason if found else logged.reason),)
+
+
+def _of_file(path: Path) -> tuple[LoggedChoice, ...]:
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return read_choices(lines)
+
+
+def _at_sizes(case: CollectivesCase, ranks: int, logged: Logged) -> Iterator[NcclChoice]:
+    parts = ranks if case.collective in _BY_SHARE else 1
+    for size in case.message_sizes(ranks):
+        key = (_FUNCTIONS[case.collective], size // parts)
+        for choice in logged.choices:
+            if (choice.function, choice.logged_bytes) == key:
+                yield NcclChoice(
+                    message_bytes=size,
+                    algorithm=choice.algorithm,
+                    protocol=choice.protocol,
+                    channels=choice.channels,
+                )
