@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import ALGBW, BUSBW, OPERATION_TIME
-from commwall.report import narrative, operations
+from commwall.report import collectives, narrative, operations
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -37,10 +37,36 @@ operations.verdicts(page, "collectives")
 
 # %%
 picture(
-    operations.size_figure(page.tables, page.looks, BUSBW),
+    collectives.busbw_figure(page),
     "Bus bandwidth: line = median of the rounds, marks = rounds; hollow where gloo under the "
-    "emulated link, not the link, set the time. Both axes are logarithmic.",
+    "emulated link, not the link, set the time. Dashed: the line fitted below. Axes are "
+    "logarithmic.",
 )
+
+# %% [markdown]
+# ## Latency and rate of the link
+# A line is fitted to the times of each round so that relative misfits are least: small and large
+# messages count alike. A link whose protocol changes with the size is no line; the misfit says how
+# far off it is at worst, and beyond the sizes it says nothing.
+
+# %%
+collectives.fits(page)
+
+# %% [markdown]
+# ## How they were carried out
+# What NCCL's log tells of algorithm, protocol and channels.
+
+# %%
+collectives.choices(page)
+
+# %% [markdown]
+# ## As an eager program sees it
+# On a GPU the times of this page are those of recorded repetitions, which the GPU starts by itself.
+# A program that asks for each operation waits for the host as well. NCCL's log was on meanwhile,
+# which costs the host some microseconds a call.
+
+# %%
+collectives.eager(page)
 
 # %% [markdown]
 # ## Every size

@@ -10,11 +10,15 @@ import pytest
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import Tables, tidy_tables
 from commwall.cli.main import main
+from commwall.records.index import build_index
 from commwall.records.layout import Layout
-from commwall.report import operations
+from commwall.records.store import model_text, write_atomically, write_record
+from commwall.report import collectives, operations
+from commwall.report.page import open_page
 from commwall.report.style import looks_of
+from commwall.schema.result import NcclChoice
 from tests.golden.build import FAST
-from tests.golden.operations import CAMPAIGN, SKIPPED, write_campaign
+from tests.golden.operations import CAMPAIGN, SKIPPED, operation, record, write_campaign
 from tests.notebooks.conftest import REPOSITORY
 
 PAGES = ("summary", "memory", "collectives")
@@ -80,6 +84,52 @@ def test_every_size_stands_there_and_says_what_is_not_the_links(published: Layou
     ]
     assert rows[0].count("not the link's") == 3
     assert not any("not the link's" in row for row in rows[1:])
+
+
+def test_links_have_latency_and_rate_or_say_why_not(published: Layout) -> None:
+    page = page_of(published, "collectives")
+    rows = rows_of(page, "Time = latency + bytes on the wire / rate: mean of the rounds' lines.")
+    assert len(rows) == 6
+    fast = next(row for row in rows if row.startswith("all-gather|fast link, emulated"))
+    # 1, 1 and 4 ms in every round: one line, without spread
+    assert "|632 µs (no interval)|25.3 kB/s (no interval)|8.00 B to 128 B|26 % at 32.0 B|3" in fast
+    none = [row for row in rows if "|none|none|fewer than 3 sizes" in row]
+    assert len(none) == 3 and all(row.startswith("all-reduce|") for row in none)
+
+
+def test_what_the_page_has_not_it_names(published: Layout) -> None:
+    page = page_of(published, "collectives")
+    assert "NCCL's choices: none known, see the gaps." in page
+    assert "No eager times: nothing was recorded" in page
+
+
+def test_choices_and_eager_times_stand_there_where_they_are_known(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    layout = write_campaign(tmp_path_factory.mktemp("choices"))
+    for round_, channels in ((1, 1), (2, 2), (3, 2)):
+        golden = record(FAST, "all-gather", round_)
+        choice = NcclChoice(message_bytes=8, algorithm="RING", protocol="LL", channels=channels)
+        asked = [operation("eager_time_s", "s", [0.002, 0.002], 8, rank) for rank in (0, 1)]
+        changes = {"nccl_choices": (choice,), "series": (*golden.series, *asked)}
+        write_record(layout, golden.model_copy(update=changes).sealed())
+    write_atomically(layout.index_path(CAMPAIGN), model_text(build_index(layout, CAMPAIGN)))
+    page = open_page(layout.root, CAMPAIGN, 0.95)
+    assert "RING LL, 1 channel or RING LL, 2 channels" in collectives.choices(page).markup
+    words = collectives.eager(page).markup
+    assert "all-gather, 8.00 B" in words and "2.00 ms (2.00 ms to 2.00 ms)" in words
+
+
+def test_the_figure_shows_the_lines_within_their_sizes(published: Layout) -> None:
+    figure = collectives.busbw_figure(open_page(published.root, CAMPAIGN, 0.95))
+    reduce, gather = figure.axes
+    dashed = [line for line in gather.lines if line.get_linestyle() == "--"]
+    assert len(dashed) == 3
+    assert not [line for line in reduce.lines if line.get_linestyle() == "--"]
+    sizes, rates = dashed[0].get_data()
+    assert (sizes[0], sizes[-1]) == (8, pytest.approx(128))
+    line_s = 0.63159e-3 + 64 / (1000 / 0.039472)  # at 128 byte, half of which is on the wire
+    assert rates[-1] == pytest.approx(64 / line_s, rel=1e-3)
 
 
 def test_memory_page_has_values_and_says_what_was_skipped(published: Layout) -> None:

@@ -156,6 +156,34 @@ COLUMNS: dict[str, dict[str, str]] = {
         "verdict": _TEXT,
     },
     "factors": {**_PAIR, "factor": _TEXT, **_RATIO},
+    "links": {
+        **_PLATFORM,
+        "collective": _TEXT,
+        "dtype": _TEXT,
+        "in_place": _TRUTH,
+        "wire_share": _NUMBER,
+        "n": _COUNT,
+        "confidence": _NUMBER,
+        "link_latency_s": _NUMBER,
+        "link_latency_low_s": _NUMBER,
+        "link_latency_high_s": _NUMBER,
+        "link_rate_bytes_per_s": _NUMBER,
+        "link_rate_low_bytes_per_s": _NUMBER,
+        "link_rate_high_bytes_per_s": _NUMBER,
+        "smallest_bytes": _COUNT,
+        "largest_bytes": _COUNT,
+        "misfit_percent": _NUMBER,
+        "misfit_bytes": _COUNT,
+        "reason": _TEXT,
+    },
+    "choices": {
+        **_PLATFORM,
+        **ROUND,
+        "message_bytes": _COUNT,
+        "algorithm": _TEXT,
+        "protocol": _TEXT,
+        "channels": _COUNT,
+    },
 }
 """Columns of each table with their types. In `pairs` and `ratios`, `unit` is that of the values;
 ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
@@ -173,6 +201,8 @@ DESCRIPTIONS = {
     "sizes": "time and bandwidth per platform, case, round and size of message or buffer",
     "paths": "the way of each copy, its nominal rate and the share of it that was reached",
     "sharing": "what each device reaches while all copy, beside what it reaches alone",
+    "links": "latency and rate of each link by collective: a line over the sizes, with its misfit",
+    "choices": "algorithm, protocol and channels that NCCL's log tells, by size",
     "measurements": "every raw value of every readable record, warm-up included",
 }
 """What each table holds, in the order a reader wants them."""

@@ -43,6 +43,7 @@ PRIMARY = Quantity("throughput_samples_per_s")
 SIGNED = frozenset({Quantity("exposed_comm_time_s"), Quantity("overlap_ratio")})
 """Differences, which may be negative; all other quantities are positive."""
 OPERATION_TIME = Quantity("operation_time_s")
+EAGER_TIME = Quantity("eager_time_s")
 BUSBW = Quantity("busbw_bytes_per_s")
 ALGBW = Quantity("algbw_bytes_per_s")
 LATENCY = Quantity("latency_s")

@@ -4,13 +4,13 @@ Layer: analysis. Reads no file. A size whose time the emulated link did not set 
 to be judged by: its values are shown as they are, and enter no verdict.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
 from commwall.analysis.names import (
     ALGBW,
     BUSBW,
+    EAGER_TIME,
     LATENCY,
     MEMORY_BANDWIDTH,
     OPERATION_TIME,
@@ -39,8 +39,8 @@ class Point:
     bound_share: float | None
     """Least share of the time that the emulated link set; None where the link is a real one."""
     values: dict[Quantity, float]
-    """Time of one operation, the median over groups of the slowest rank's [s], and the
-    bandwidths it implies [byte/s]."""
+    """Time of one operation, the median over groups of the slowest rank's [s], the bandwidths it
+    implies [byte/s], and the time of one that the host asks for [s] where that was timed."""
 
     @property
     def bound(self) -> bool:
@@ -50,14 +50,10 @@ class Point:
 
 def points(record: Record) -> tuple[Point, ...]:
     """All sizes of a record that ranks timed alike, ascending; pairs of devices apart."""
-    groups: dict[tuple[int, int | None, int | None], list[Series]] = {}
-    for series in record.series:
-        if series.metric == "operation_time_s" and series.phase == "measured":
-            rank = series.rank if _works_alone(record, series) else None
-            groups.setdefault((series.message_bytes or 0, rank, series.peer), []).append(series)
+    timed, eager = _by_place(record, OPERATION_TIME), _by_place(record, EAGER_TIME)
     return tuple(
-        _point(record, *place, [series.values for series in own])
-        for place, own in groups.items()
+        _point(record, place, own, eager.get(place, []))
+        for place, own in timed.items()
         if place[0] and _usable(own)
     )
 
@@ -85,6 +81,20 @@ def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, 
         else:
             values[quantity] = min(point.values[quantity] for point in at_end)
     return values, absent
+
+
+Place = tuple[int, int | None, int | None]
+"""Size [byte], rank where ranks are told apart, peer."""
+
+
+def _by_place(record: Record, quantity: Quantity) -> dict[Place, list[Series]]:
+    """Measured series of a quantity, those of ranks that work together in one place."""
+    groups: dict[Place, list[Series]] = {}
+    for series in record.series:
+        if series.metric == quantity.metric_id and series.phase == "measured":
+            rank = series.rank if _works_alone(record, series) else None
+            groups.setdefault((series.message_bytes or 0, rank, series.peer), []).append(series)
+    return groups
 
 
 def _works_alone(record: Record, series: Series) -> bool:
@@ -119,21 +129,24 @@ def _why_absent(at_end: list[Point], message_bytes: int) -> str | None:
     return None
 
 
-def _point(
-    record: Record,
-    message_bytes: int,
-    rank: int | None,
-    peer: int | None,
-    times_s: Iterable[tuple[float, ...]],
-) -> Point:
-    time_s = median(max(ranks) for ranks in zip(*times_s, strict=True))
+def _point(record: Record, place: Place, own: list[Series], eager: list[Series]) -> Point:
+    message_bytes, rank, peer = place
+    time_s = _typical_s(own)
+    asked = {EAGER_TIME: _typical_s(eager)} if _usable(eager) else {}
     return Point(
         message_bytes=message_bytes,
         rank=rank,
         peer=peer,
         bound_share=_bound_share(record, message_bytes),
-        values={OPERATION_TIME: time_s, **_bandwidths(record, message_bytes, time_s)},
+        values={OPERATION_TIME: time_s, **_bandwidths(record, message_bytes, time_s), **asked},
     )
+
+
+def _typical_s(own: list[Series]) -> float:
+    """Median over the groups of the slowest rank's time [s]."""
+    times_s = [series.values for series in own]
+    typical_s: float = median(max(ranks) for ranks in zip(*times_s, strict=True))
+    return typical_s
 
 
 def _bandwidths(record: Record, message_bytes: int, time_s: float) -> dict[Quantity, float]:

@@ -24,6 +24,7 @@ from commwall.analysis.columns import (
 )
 from commwall.analysis.decompose import Decomposition
 from commwall.analysis.limit_words import limit_rows
+from commwall.analysis.links import choice_rows, link_rows
 from commwall.analysis.names import QUANTITIES, SIGNED, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.paths import path_rows, sharing_rows
@@ -50,6 +51,8 @@ class Tables:
     pairs: pd.DataFrame
     ratios: pd.DataFrame
     factors: pd.DataFrame
+    links: pd.DataFrame
+    choices: pd.DataFrame
 
 
 def tidy_tables(analysis: Analysis) -> Tables:
@@ -65,6 +68,8 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "pairs": _pair_rows,
         "ratios": _ratio_rows,
         "factors": _factor_rows,
+        "links": link_rows,
+        "choices": choice_rows,
     }
     return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
 

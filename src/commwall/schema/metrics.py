@@ -312,6 +312,28 @@ _ALL = (
         source=_DESIGN,
     ),
     Metric(
+        id="link_latency_s",
+        unit="s",
+        direction="lower",
+        kind="derived",
+        label="link latency",
+        definition="Intercept of the line time = latency + wire bytes / rate that is fitted to a "
+        "round's operation_time_s over the sizes with the least squares of relative misfits; wire "
+        "bytes are the size times the share that busbw_bytes_per_s takes. NCCL changes its "
+        "protocol with the size, so the largest misfit stands beside it.",
+        source="R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
+    ),
+    Metric(
+        id="link_rate_bytes_per_s",
+        unit="byte/s",
+        direction="higher",
+        kind="derived",
+        label="link rate",
+        definition="Inverse slope of the line of link_latency_s: the bus bandwidth that large "
+        "messages approach.",
+        source="R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
+    ),
+    Metric(
         id="memory_bandwidth_bytes_per_s",
         unit="byte/s",
         direction="higher",

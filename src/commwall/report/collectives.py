@@ -1,0 +1,117 @@
+"""What collectives say of a link: its latency and rate, and how NCCL carried them out.
+
+Layer: report. Reads and writes no file.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from commwall.analysis.names import BUSBW, EAGER_TIME
+from commwall.report import operations
+from commwall.report.html import Html, paragraph, table
+from commwall.report.page import Page
+from commwall.schema.metrics import METRICS
+from commwall.schema.units import quantity_text, significant, size_text
+
+_LATENCY, _RATE = "link_latency", "link_rate"
+_POINTS_OF_A_LINE = 60
+
+
+def fits(page: Page) -> Html:
+    """Latency and rate of every link by collective, with the worst misfit of the line."""
+    rows = page.tables.links
+    if rows.empty:
+        return paragraph("No line: no collective has an admitted round.", "missing")
+    level = f"{100 * page.analysis.confidence:g} % interval"
+    heads = (
+        "case",
+        "link",
+        f"{METRICS[f'{_LATENCY}_s'].label} ({level})",
+        f"{METRICS[f'{_RATE}_bytes_per_s'].label} ({level})",
+        "sizes",
+        "largest misfit",
+        "n",
+    )
+    lines = [_fit_cells(row) for row in rows.to_dict("records")]
+    words = "Time = latency + bytes on the wire / rate: mean of the rounds' lines."
+    return table(heads, lines, words)
+
+
+def choices(page: Page) -> Html:
+    """Algorithm, protocol and channels of every case and size, a column for each platform."""
+    rows = page.tables.choices
+    if rows.empty:
+        return paragraph("NCCL's choices: none known, see the gaps.", "missing")
+    labels = list(dict.fromkeys(rows["label"]))
+    lines = [
+        (f"{case}, {size_text(size)}", *(_choice_text(own, label) for label in labels))
+        for (case, size), own in rows.groupby(["case", "message_bytes"], sort=False)
+    ]
+    words = "Algorithm, protocol and channels that NCCL's log tells of any round."
+    return table(("case, size", *labels), lines, words)
+
+
+def eager(page: Page) -> Html:
+    """What the host's own calls take, where they were timed beside the replays."""
+    if not (page.tables.sizes["metric"] == EAGER_TIME.metric_id).any():
+        words = "No eager times: nothing was recorded, so every time is one of the host's calls."
+        return paragraph(words, "missing")
+    return operations.sizes(page, EAGER_TIME)
+
+
+def busbw_figure(page: Page) -> Figure:
+    """Bus bandwidth over size, with the fitted line of each link dashed over its sizes."""
+    figure = operations.size_figure(page.tables, page.looks, BUSBW)
+    links = page.tables.links[page.tables.links["n"] > 0]
+    for axes in figure.axes:
+        case = axes.get_title(loc="left").removeprefix("case ")
+        for row in links[links["case"] == case].to_dict("records"):
+            look = page.looks[row["platform"]]
+            sizes, rates = zip(*_curve(row), strict=True)
+            axes.plot(sizes, rates, "--", color=look.color, linewidth=0.8, zorder=1)
+    return figure
+
+
+def _curve(row: dict[str, Any]) -> Iterator[tuple[float, float]]:
+    """Size [byte] and bus bandwidth [byte/s] of a fitted line, within its sizes."""
+    smallest, largest = float(row["smallest_bytes"]), float(row["largest_bytes"])
+    for step in range(_POINTS_OF_A_LINE + 1):
+        size = smallest * (largest / smallest) ** (step / _POINTS_OF_A_LINE)
+        wire_bytes = row["wire_share"] * size
+        yield size, wire_bytes / (row["link_latency_s"] + wire_bytes / row["link_rate_bytes_per_s"])
+
+
+def _fit_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    if not row["n"]:
+        return (row["case"], row["label"], *["none"] * 2, row["reason"], "", "0")
+    sizes = f"{size_text(row['smallest_bytes'])} to {size_text(row['largest_bytes'])}"
+    return (
+        row["case"],
+        row["label"],
+        _mean_text(row, _LATENCY, "_s", "s"),
+        _mean_text(row, _RATE, "_bytes_per_s", "byte/s"),
+        sizes,
+        f"{significant(row['misfit_percent'], 2)} % at {size_text(row['misfit_bytes'])}",
+        str(row["n"]),
+    )
+
+
+def _mean_text(row: dict[str, Any], name: str, end: str, unit: str) -> str:
+    mean, low, high = (row[f"{name}{part}{end}"] for part in ("", "_low", "_high"))
+    if pd.isna(low):
+        return f"{quantity_text(mean, unit)} (no interval)"
+    return (
+        f"{quantity_text(mean, unit)} ({quantity_text(low, unit)} to {quantity_text(high, unit)})"
+    )
+
+
+def _choice_text(own: pd.DataFrame, label: str) -> str:
+    mine = own[own["label"] == label]
+    told = [
+        f"{row.algorithm} {row.protocol}, {row.channels} channel{'s' if row.channels > 1 else ''}"
+        for row in mine.itertuples()
+    ]
+    return " or ".join(dict.fromkeys(told)) or "not told"
