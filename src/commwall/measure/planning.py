@@ -168,7 +168,8 @@ def _case_text(case: Case) -> str:
 def _operation_text(case: MemoryCase | CollectivesCase) -> str:
     if isinstance(case, CollectivesCase):
         most = size_text(case.max_bytes)
-        return f"{case.collective} of {case.dtype}, {case.points} sizes up to {most}"
+        place = " in place" if case.in_place else ""
+        return f"{case.collective}{place} of {case.dtype}, {case.points} sizes up to {most}"
     return f"{case.operation}, buffers of {', '.join(map(size_text, case.buffer_bytes))}"
 
 

@@ -262,7 +262,8 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
 def _operation_row(name: str, case: MemoryCase | CollectivesCase, rounds: int) -> tuple[str, ...]:
     if isinstance(case, CollectivesCase):
         sizes = f"{case.points} up to {size_text(case.max_bytes)}"
-        words: tuple[str, ...] = (case.collective, case.dtype, sizes)
+        place = " in place" if case.in_place else ""
+        words: tuple[str, ...] = (f"{case.collective}{place}", case.dtype, sizes)
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))
