@@ -69,6 +69,14 @@ collectives.choices(page)
 collectives.eager(page)
 
 # %% [markdown]
+# ## Beside nccl-tests
+# Its programs are timed by the host's calls in one process for all GPUs; small messages then take
+# longer than replayed ones do.
+
+# %%
+collectives.yardsticks(page)
+
+# %% [markdown]
 # ## Every size
 
 # %%

@@ -16,7 +16,7 @@ from commwall.records.store import model_text, write_atomically, write_record
 from commwall.report import collectives, operations
 from commwall.report.page import open_page
 from commwall.report.style import looks_of
-from commwall.schema.result import NcclChoice
+from commwall.schema.result import NcclChoice, Series
 from tests.golden.build import FAST
 from tests.golden.operations import CAMPAIGN, SKIPPED, operation, record, write_campaign
 from tests.notebooks.conftest import REPOSITORY
@@ -101,6 +101,7 @@ def test_what_the_page_has_not_it_names(published: Layout) -> None:
     page = page_of(published, "collectives")
     assert "NCCL's choices: none known, see the gaps." in page
     assert "No eager times: nothing was recorded" in page
+    assert "nccl-tests was not run beside this campaign." in page
 
 
 def test_choices_and_eager_times_stand_there_where_they_are_known(
@@ -111,12 +112,17 @@ def test_choices_and_eager_times_stand_there_where_they_are_known(
         golden = record(FAST, "all-gather", round_)
         choice = NcclChoice(message_bytes=8, algorithm="RING", protocol="LL", channels=channels)
         asked = [operation("eager_time_s", "s", [0.002, 0.002], 8, rank) for rank in (0, 1)]
-        changes = {"nccl_choices": (choice,), "series": (*golden.series, *asked)}
+        beside = Series(
+            metric="nccl_tests_time_s", unit="s", message_bytes=8, values=(0.001 * round_,)
+        )
+        changes = {"nccl_choices": (choice,), "series": (*golden.series, *asked, beside)}
         write_record(layout, golden.model_copy(update=changes).sealed())
     write_atomically(layout.index_path(CAMPAIGN), model_text(build_index(layout, CAMPAIGN)))
     page = open_page(layout.root, CAMPAIGN, 0.95)
     assert "RING LL, 1 channel or RING LL, 2 channels" in collectives.choices(page).markup
     words = collectives.eager(page).markup
+    # 1, 2 and 3 ms of nccl-tests over 1 ms
+    assert "2.000 (1.000 to 3.000)" in collectives.yardsticks(page).markup
     assert "all-gather, 8.00 B" in words and "2.00 ms (2.00 ms to 2.00 ms)" in words
 
 

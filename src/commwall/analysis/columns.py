@@ -176,6 +176,15 @@ COLUMNS: dict[str, dict[str, str]] = {
         "misfit_bytes": _COUNT,
         "reason": _TEXT,
     },
+    "yardsticks": {
+        **_PLATFORM,
+        **ROUND,
+        "message_bytes": _COUNT,
+        "operation_time_s": _NUMBER,
+        "nccl_tests_time_s": _NUMBER,
+        "rate_ratio": _NUMBER,
+        "admitted": _TRUTH,
+    },
     "choices": {
         **_PLATFORM,
         **ROUND,
@@ -189,7 +198,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
 relative to the other side, negative where the interval reaches beyond 1, empty without interval.
 `mean` is geometric for positive quantities, as `ratio` is. `bound` is false where gloo under the
-emulated link set the time."""
+emulated link set the time. `rate_ratio` is the own rate over that of nccl-tests."""
 
 DESCRIPTIONS = {
     "ratios": "one verdict per comparison, case and quantity",
@@ -202,6 +211,7 @@ DESCRIPTIONS = {
     "paths": "the way of each copy, its nominal rate and the share of it that was reached",
     "sharing": "what each device reaches while all copy, beside what it reaches alone",
     "links": "latency and rate of each link by collective: a line over the sizes, with its misfit",
+    "yardsticks": "the own times of collectives beside those of nccl-tests, where it was run",
     "choices": "algorithm, protocol and channels that NCCL's log tells, by size",
     "measurements": "every raw value of every readable record, warm-up included",
 }

@@ -44,6 +44,7 @@ SIGNED = frozenset({Quantity("exposed_comm_time_s"), Quantity("overlap_ratio")})
 """Differences, which may be negative; all other quantities are positive."""
 OPERATION_TIME = Quantity("operation_time_s")
 EAGER_TIME = Quantity("eager_time_s")
+NCCL_TESTS_TIME = Quantity("nccl_tests_time_s")
 BUSBW = Quantity("busbw_bytes_per_s")
 ALGBW = Quantity("algbw_bytes_per_s")
 LATENCY = Quantity("latency_s")

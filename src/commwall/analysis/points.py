@@ -13,6 +13,7 @@ from commwall.analysis.names import (
     EAGER_TIME,
     LATENCY,
     MEMORY_BANDWIDTH,
+    NCCL_TESTS_TIME,
     OPERATION_TIME,
     Quantity,
 )
@@ -40,7 +41,8 @@ class Point:
     """Least share of the time that the emulated link set; None where the link is a real one."""
     values: dict[Quantity, float]
     """Time of one operation, the median over groups of the slowest rank's [s], the bandwidths it
-    implies [byte/s], and the time of one that the host asks for [s] where that was timed."""
+    implies [byte/s], and where they were timed the time of one that the host asks for and that of
+    nccl-tests [s]."""
 
     @property
     def bound(self) -> bool:
@@ -50,9 +52,9 @@ class Point:
 
 def points(record: Record) -> tuple[Point, ...]:
     """All sizes of a record that ranks timed alike, ascending; pairs of devices apart."""
-    timed, eager = _by_place(record, OPERATION_TIME), _by_place(record, EAGER_TIME)
+    timed, *others = (_by_place(record, quantity) for quantity in (OPERATION_TIME, *_BESIDE))
     return tuple(
-        _point(record, place, own, eager.get(place, []))
+        _point(record, place, own, [other.get(place, []) for other in others])
         for place, own in timed.items()
         if place[0] and _usable(own)
     )
@@ -83,6 +85,8 @@ def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, 
     return values, absent
 
 
+_BESIDE = (EAGER_TIME, NCCL_TESTS_TIME)
+"""Other times of the same operation."""
 Place = tuple[int, int | None, int | None]
 """Size [byte], rank where ranks are told apart, peer."""
 
@@ -129,16 +133,16 @@ def _why_absent(at_end: list[Point], message_bytes: int) -> str | None:
     return None
 
 
-def _point(record: Record, place: Place, own: list[Series], eager: list[Series]) -> Point:
+def _point(record: Record, place: Place, own: list[Series], others: list[list[Series]]) -> Point:
     message_bytes, rank, peer = place
     time_s = _typical_s(own)
-    asked = {EAGER_TIME: _typical_s(eager)} if _usable(eager) else {}
+    beside = {q: _typical_s(o) for q, o in zip(_BESIDE, others, strict=True) if _usable(o)}
     return Point(
         message_bytes=message_bytes,
         rank=rank,
         peer=peer,
         bound_share=_bound_share(record, message_bytes),
-        values={OPERATION_TIME: time_s, **_bandwidths(record, message_bytes, time_s), **asked},
+        values={OPERATION_TIME: time_s, **_bandwidths(record, message_bytes, time_s), **beside},
     )
 
 

@@ -32,6 +32,7 @@ from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
+from commwall.analysis.yardsticks import yardstick_rows
 from commwall.records.store import PART
 from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import PairedRatio, relative_spread
@@ -53,6 +54,7 @@ class Tables:
     factors: pd.DataFrame
     links: pd.DataFrame
     choices: pd.DataFrame
+    yardsticks: pd.DataFrame
 
 
 def tidy_tables(analysis: Analysis) -> Tables:
@@ -70,6 +72,7 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "factors": _factor_rows,
         "links": link_rows,
         "choices": choice_rows,
+        "yardsticks": yardstick_rows,
     }
     return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
 

@@ -4,7 +4,7 @@ Layer: measure. Reads the git state and the facts of the checkout; writes nothin
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from commwall.host.secrecy import without_places
 from commwall.host.software import allowed_variables, git_state, packages_digest, this_interpreter
 from commwall.measure.bounds import path_rate_check
 from commwall.measure.nccl_log import Logged, choices_of
+from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.schema.case import MemoryCase, SuiteName
@@ -54,6 +55,8 @@ class Circumstances:
     """What disturbed the whole launch, seen after it: strangers on its GPUs."""
     logged: Logged = Logged()
     """What NCCL's log says."""
+    yardsticks: Mapping[str, YardstickFound] = field(default_factory=dict)
+    """Case -> what nccl-tests says of it."""
 
 
 def take_setting(
@@ -103,6 +106,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
     case = setting.plan.suite(setting.suite).cases[result.case]
     asked = (case, request.platform, circumstances.logged)
     choices, unknown = choices_of(*asked) if result.status == "ok" else ((), ())
+    beside = circumstances.yardsticks.get(result.case, YardstickFound())
     disturbed = circumstances.disturbance
     contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
     detail = without_places(result.detail, Path()) if result.detail else None
@@ -129,11 +133,11 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         platform=request.platform,
         machine=setting.machine.facts,
         software=software,
-        series=(*result.series, *energy.series),
+        series=(*result.series, *energy.series, *beside.series),
         nccl_choices=choices,
         checks=(*result.checks, *_bounds(setting, request, result)),
         marks=(*result.marks, *energy.marks, *contended),
-        gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown),
+        gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown, *beside.gaps),
     )
 
 

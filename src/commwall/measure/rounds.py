@@ -7,6 +7,7 @@ writes records, the state and the attempt file, and the logs of the launches.
 import shutil
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 
 from commwall.host.environments import read_manifest
 from commwall.host.locks import device_locks
@@ -16,6 +17,7 @@ from commwall.measure.assembly import Setting, take_setting
 from commwall.measure.configuration import resolved_config
 from commwall.measure.session import Session
 from commwall.measure.tally import Order, Tally, Visit
+from commwall.measure.yardstick import Yardstick
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt, write_state
 from commwall.records.store import clear_parts, read_plan
@@ -103,9 +105,11 @@ def _measure_due(setting: Setting, planned: tuple[Visit, ...], tally: Tally) -> 
     """Hold the devices and measure; a held device ends the run before its first launch."""
     order = tally.order
     held = devices(setting.plan, [visit.platform for visit in planned], setting.machine)
-    timeouts = resolved_config(order.root).timeouts
+    config = resolved_config(order.root)
+    build, timeouts = config.yardsticks.nccl_tests, config.timeouts
+    yardstick = Yardstick(Path(build).expanduser(), timeouts.case_s) if build else None
     try:
         with device_locks(held, order.lock_wait_s, order.lock_folder) as locks:
-            Session(setting, timeouts, locks, tally).run(planned)
+            Session(setting, timeouts, locks, tally, yardstick).run(planned)
     except Busy as error:
         tally.note(planned[0], "contended", f"{error.parts['where']} is {error.parts['found']}")

@@ -16,8 +16,10 @@ from commwall.measure.planning import expected_launch_s
 from commwall.measure.progress import Progress
 from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
 from commwall.measure.tally import Tally, Visit
+from commwall.measure.yardstick import Yardstick, YardstickFound
 from commwall.records.layout import Layout
 from commwall.records.store import write_record
+from commwall.schema.case import CollectivesCase
 from commwall.schema.config import Timeouts
 from commwall.schema.result import LaunchRequest, NamedCase
 
@@ -34,12 +36,19 @@ class Session:
         timeouts: when a launch is given up.
         locks: of the devices, held.
         tally: takes what happens.
+        yardstick: nccl-tests, where the user names it.
     """
 
     def __init__(
-        self, setting: Setting, timeouts: Timeouts, locks: tuple[DeviceLock, ...], tally: Tally
+        self,
+        setting: Setting,
+        timeouts: Timeouts,
+        locks: tuple[DeviceLock, ...],
+        tally: Tally,
+        yardstick: Yardstick | None = None,
     ) -> None:
         self.setting, self.timeouts, self.locks, self.tally = setting, timeouts, locks, tally
+        self.yardstick = yardstick
         self.order = tally.order
         self.suite = setting.plan.suite(setting.suite)
 
@@ -72,7 +81,8 @@ class Session:
             request = self._request(visit, waiting, launch.folder)
             progress.begin(f"round {visit.round} of {self.suite.rounds}, {visit.platform}")
             outcome = run_launch(request, launch)
-            self._keep(request, outcome, self._strangers(launch))
+            disturbance = self._strangers(launch)
+            self._keep(request, outcome, disturbance, self._beside(request, outcome, launch))
             progress.end(_summary(outcome))
             if outcome.cause:
                 self.tally.note(visit, outcome.cause, outcome.detail, outcome.lost, launch.log)
@@ -90,8 +100,28 @@ class Session:
             time.sleep(FORGETTING_S / 10)
         return None
 
+    def _beside(
+        self, request: LaunchRequest, outcome: LaunchOutcome, launch: Launch
+    ) -> dict[str, YardstickFound]:
+        """What the yardstick says of every collective that was measured on GPUs."""
+        if self.yardstick is None or request.platform.device == "cpu":
+            return {}
+        found = {}
+        for result in outcome.results:
+            case = self.suite.cases[result.case]
+            if isinstance(case, CollectivesCase) and result.status == "ok":
+                self.order.say(f"nccl-tests beside {result.case} on {request.platform.name}")
+                found[result.case] = self.yardstick.measure(
+                    case, request, outcome.variables, launch.folder
+                )
+        return found
+
     def _keep(
-        self, request: LaunchRequest, outcome: LaunchOutcome, disturbance: str | None
+        self,
+        request: LaunchRequest,
+        outcome: LaunchOutcome,
+        disturbance: str | None,
+        yardsticks: dict[str, YardstickFound],
     ) -> None:
         circumstances = Circumstances(
             request=request,
@@ -100,6 +130,7 @@ class Session:
             variables=outcome.variables,
             disturbance=disturbance,
             logged=outcome.logged,
+            yardsticks=yardsticks,
         )
         layout = Layout(self.order.root)
         for result in outcome.results:

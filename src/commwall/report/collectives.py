@@ -62,6 +62,24 @@ def eager(page: Page) -> Html:
     return operations.sizes(page, EAGER_TIME)
 
 
+def yardsticks(page: Page) -> Html:
+    """The own rate over that of nccl-tests at every size, a column for each platform."""
+    rows = page.tables.yardsticks
+    own = rows[rows["admitted"]]
+    if own.empty:
+        return paragraph("nccl-tests was not run beside this campaign.", "missing")
+    labels = list(dict.fromkeys(own["label"]))
+    lines = [
+        (f"{case}, {size_text(size)}", *(_beside_text(line, label) for label in labels))
+        for (case, size), line in own.groupby(["case", "message_bytes"], sort=False)
+    ]
+    words = (
+        "Own rate / rate of nccl-tests: median of the rounds (least to greatest); above 1 the own "
+        "time is the shorter one."
+    )
+    return table(("case, size", *labels), lines, words)
+
+
 def busbw_figure(page: Page) -> Figure:
     """Bus bandwidth over size, with the fitted line of each link dashed over its sizes."""
     figure = operations.size_figure(page.tables, page.looks, BUSBW)
@@ -106,6 +124,14 @@ def _mean_text(row: dict[str, Any], name: str, end: str, unit: str) -> str:
     return (
         f"{quantity_text(mean, unit)} ({quantity_text(low, unit)} to {quantity_text(high, unit)})"
     )
+
+
+def _beside_text(line: pd.DataFrame, label: str) -> str:
+    ratios = line[line["label"] == label]["rate_ratio"]
+    if ratios.empty:
+        return "absent"
+    median, least, most = (f"{v:.3f}" for v in (ratios.median(), ratios.min(), ratios.max()))
+    return f"{median} ({least} to {most})" if len(ratios) > 1 else median
 
 
 def _choice_text(own: pd.DataFrame, label: str) -> str:

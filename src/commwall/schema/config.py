@@ -56,6 +56,13 @@ class Timeouts(Model):
     """For one collective [s]."""
 
 
+class Yardsticks(Model):
+    """Programs of others that the user has and wants to run beside the own measurement."""
+
+    nccl_tests: str | None = None
+    """Folder with the programs of nccl-tests; null runs none."""
+
+
 class Config(Model):
     """The main configuration file."""
 
@@ -63,6 +70,7 @@ class Config(Model):
     """Campaigns to measure here: `auto` or names of files in config/campaigns/."""
     environments: Environments = Environments()
     timeouts: Timeouts = Timeouts()
+    yardsticks: Yardsticks = Yardsticks()
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Confidence level of all intervals."""
 

@@ -204,6 +204,16 @@ _ALL = (
         source=_DESIGN,
     ),
     Metric(
+        id="nccl_tests_time_s",
+        unit="s",
+        direction="lower",
+        kind="measured",
+        label="operation time, nccl-tests",
+        definition="Mean time of an operation that the user's nccl-tests prints, one process for "
+        "all GPUs, asked for by the host; run after the launch with the platform's variables.",
+        source="NVIDIA nccl-tests, doc/PERFORMANCE.md",
+    ),
+    Metric(
         id="throughput_samples_per_s",
         unit="sample/s",
         direction="higher",
