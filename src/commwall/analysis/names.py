@@ -6,7 +6,8 @@ Layer: analysis. Reads and writes no file.
 from dataclasses import dataclass
 
 from commwall.schema.case import LEGS, Case, Leg, SuiteName, TrainingCase
-from commwall.schema.metrics import METRICS, Metric
+from commwall.schema.metric import Metric
+from commwall.schema.metrics import METRICS
 from commwall.schema.plan import Plan, PlannedPlatform
 
 EMULATED = "emulated"

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.report.html import Html, paragraph
-from commwall.schema.metrics import Metric
+from commwall.schema.metric import Metric
 from commwall.schema.units import quantity_text
 
 WIDTH_IN = 6.4

@@ -3,31 +3,8 @@
 Layer: schema. Labels, table heads and docs/metrics.md come from here.
 """
 
-from typing import Literal
-
-from commwall.schema.base import Model
-
-Direction = Literal["higher", "lower", "neither"]
-
-
-class Metric(Model):
-    """One quantity that commwall measures or derives."""
-
-    id: str
-    unit: str
-    """SI base unit in which it is stored; `1` for a pure number."""
-    direction: Direction
-    """Which way is better."""
-    kind: Literal["measured", "derived"]
-    """Measured values stand in records; derived ones are computed from records."""
-    label: str
-    """Words for axes and table heads, without unit."""
-    definition: str
-    source: str
-
-
-_DESIGN = "commwall's measuring method, README.md section 'How a number is made'"
-_NCCL_TESTS = "NVIDIA nccl-tests, doc/PERFORMANCE.md, section 'Bandwidth'"
+from commwall.schema.metric import DESIGN, Metric
+from commwall.schema.operation_metrics import OPERATION_METRICS
 
 _ALL = (
     Metric(
@@ -38,7 +15,7 @@ _ALL = (
         label="step time",
         definition="Duration of one optimisation step of a leg on one rank, from the end of the "
         "step before to the end of this one, device synchronised.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="queued_step_time_s",
@@ -49,7 +26,7 @@ _ALL = (
         definition="Step time of a leg whose steps are recorded, with the host's work done "
         "beforehand: steps enqueued while the GPU is kept busy. What step_time_s is longer is "
         "time in which the GPU waits for the host.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="first_steps_time_s",
@@ -60,7 +37,7 @@ _ALL = (
         definition="Wall time of each of the first steps after building, with a look at loss and "
         "gradients. In the first one kernels are compiled or loaded; it is not part of any other "
         "value.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="compile_cache_hits",
@@ -90,7 +67,7 @@ _ALL = (
         definition="Step time of leg `single` on a GPU with a batch of one sample, where the step "
         "is not recorded: about what the host needs to start a step's kernels. Above 80 % of the "
         "case's own step time the case is marked host bound.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="loss",
@@ -100,7 +77,7 @@ _ALL = (
         label="loss",
         definition="Training loss of the first steps after seeding, on one rank; the same on "
         "every platform of a round within float32 rounding.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="gradient_norm",
@@ -109,7 +86,7 @@ _ALL = (
         kind="measured",
         label="gradient norm",
         definition="Euclidean norm of all gradients after the exchange, for the steps of `loss`.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="peak_memory_bytes",
@@ -130,7 +107,7 @@ _ALL = (
         definition="Time the emulated link takes for the operations of a leg, divided by the time "
         "they took: 1 where the link set every end, less where gloo underneath was later; below "
         "0.95 the emulation does not bind.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="energy_j",
@@ -163,57 +140,6 @@ _ALL = (
         source="NVML, nvmlDeviceGetPowerUsage",
     ),
     Metric(
-        id="operation_time_s",
-        unit="s",
-        direction="lower",
-        kind="measured",
-        label="operation time",
-        definition="Duration of one timed group of back-to-back repetitions of a collective or a "
-        "copy on one rank, divided by their number; the device is synchronised at both ends. Where "
-        "recorded_repetitions stands beside it the repetitions were recorded in a CUDA graph and "
-        "replayed, else the host asked for each.",
-        source=_DESIGN,
-    ),
-    Metric(
-        id="repetitions",
-        unit="1",
-        direction="neither",
-        kind="measured",
-        label="repetitions",
-        definition="Repetitions in each timed group of operation_time_s, agreed among the ranks.",
-        source=_DESIGN,
-    ),
-    Metric(
-        id="recorded_repetitions",
-        unit="1",
-        direction="neither",
-        kind="measured",
-        label="recorded repetitions",
-        definition="Repetitions in the CUDA graph whose replays were timed, agreed among "
-        "the ranks.",
-        source=_DESIGN,
-    ),
-    Metric(
-        id="eager_time_s",
-        unit="s",
-        direction="lower",
-        kind="measured",
-        label="operation time, eager",
-        definition="As operation_time_s, but asked for by the host one by one, as an eager program "
-        "does; left out where one takes longer than 1 ms, since the host then plays no part.",
-        source=_DESIGN,
-    ),
-    Metric(
-        id="nccl_tests_time_s",
-        unit="s",
-        direction="lower",
-        kind="measured",
-        label="operation time, nccl-tests",
-        definition="Mean time of an operation that the user's nccl-tests prints, one process for "
-        "all GPUs, asked for by the host; run after the launch with the platform's variables.",
-        source="NVIDIA nccl-tests, doc/PERFORMANCE.md",
-    ),
-    Metric(
         id="throughput_samples_per_s",
         unit="sample/s",
         direction="higher",
@@ -221,7 +147,7 @@ _ALL = (
         label="throughput",
         definition="Samples of one step of all ranks divided by the round's median step time of "
         "leg `full`, where a step takes as long as its slowest rank.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="throughput_tokens_per_s",
@@ -231,7 +157,7 @@ _ALL = (
         label="token throughput",
         definition="throughput_samples_per_s times the sequence length; padding does not occur in "
         "the synthetic data.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="epoch_time_s",
@@ -250,7 +176,7 @@ _ALL = (
         label="exposed communication",
         definition="Step time of leg `full` minus step time of leg `nosync`: communication that "
         "compute does not hide.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="overlap_ratio",
@@ -260,7 +186,7 @@ _ALL = (
         label="overlap",
         definition="1 - exposed_comm_time_s / step time of leg `comm`: share of the exchange "
         "hidden behind compute.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="scaling_efficiency",
@@ -269,7 +195,7 @@ _ALL = (
         kind="derived",
         label="scaling efficiency",
         definition="throughput_samples_per_s / (ranks x throughput of leg `single`).",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="exchange_busbw_bytes_per_s",
@@ -288,74 +214,7 @@ _ALL = (
         label="energy efficiency",
         definition="Samples of the timed window of leg `full` divided by energy_j. Counted are "
         "the GPUs, or on a CPU its packages and memory; never switches, network or fans.",
-        source=_DESIGN,
-    ),
-    Metric(
-        id="busbw_bytes_per_s",
-        unit="byte/s",
-        direction="higher",
-        kind="derived",
-        label="bus bandwidth",
-        definition="algbw_bytes_per_s times the share of the buffer that each rank's link carries "
-        "per direction: 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and "
-        "all-to-all, 1 for broadcast and send/recv. As a round's value: of the largest message.",
-        source=_NCCL_TESTS,
-    ),
-    Metric(
-        id="algbw_bytes_per_s",
-        unit="byte/s",
-        direction="higher",
-        kind="derived",
-        label="algorithm bandwidth",
-        definition="Bytes of the full buffer divided by the median over groups of the slowest "
-        "rank's operation_time_s. As a round's value: of the largest message.",
-        source=_NCCL_TESTS,
-    ),
-    Metric(
-        id="latency_s",
-        unit="s",
-        direction="lower",
-        kind="derived",
-        label="latency",
-        definition="Median over groups of the slowest rank's operation_time_s for the smallest "
-        "message.",
-        source=_DESIGN,
-    ),
-    Metric(
-        id="link_latency_s",
-        unit="s",
-        direction="lower",
-        kind="derived",
-        label="link latency",
-        definition="Intercept of the line time = latency + wire bytes / rate that is fitted to a "
-        "round's operation_time_s over the sizes with the least squares of relative misfits; wire "
-        "bytes are the size times the share that busbw_bytes_per_s takes. NCCL changes its "
-        "protocol with the size, so the largest misfit stands beside it.",
-        source="R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
-    ),
-    Metric(
-        id="link_rate_bytes_per_s",
-        unit="byte/s",
-        direction="higher",
-        kind="derived",
-        label="link rate",
-        definition="Inverse slope of the line of link_latency_s: the bus bandwidth that large "
-        "messages approach.",
-        source="R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
-    ),
-    Metric(
-        id="memory_bandwidth_bytes_per_s",
-        unit="byte/s",
-        direction="higher",
-        kind="derived",
-        label="memory bandwidth",
-        definition="Counted bytes of one operation on one rank divided by the median over groups "
-        "of the slowest rank's operation_time_s, all ranks working at once unless the case has "
-        "them take turns. Counted are reads and writes of device memory (copy 2, triad 3 times "
-        "the buffer) and each transfer between memories once (both directions of a bidirectional "
-        "copy). As a round's value: of the largest buffer, and of the slowest device or pair of "
-        "devices where they work in turn.",
-        source="J. D. McCalpin, STREAM: Sustainable Memory Bandwidth in High Performance Computers",
+        source=DESIGN,
     ),
     Metric(
         id="nominal_share",
@@ -379,7 +238,7 @@ _ALL = (
         definition="Bandwidth of one device while all devices do the same, divided by its "
         "bandwidth while the others wait: 1 where each has a way of its own, 1/n where n share "
         "one.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="energy_efficiency_samples_per_wh",
@@ -388,7 +247,7 @@ _ALL = (
         kind="derived",
         label="samples per watt-hour",
         definition="energy_efficiency_samples_per_j times 3600.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="mean_power_w",
@@ -398,7 +257,7 @@ _ALL = (
         label="mean power",
         definition="energy_j of all counted domains divided by the time of the steps of leg "
         "`full`.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="mfu",
@@ -420,7 +279,7 @@ _ALL = (
         label="exposed communication, share of the step",
         definition="exposed_comm_time_s / step time of leg `full`, both without the host's gaps "
         "where these were measured: what the link costs the device.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="own_work_share",
@@ -431,7 +290,7 @@ _ALL = (
         definition="What is left of a step of leg `full` without exposed communication and without "
         "the gaps in which the device waits for the host. On device cpu there are no such gaps: "
         "host and device are one.",
-        source=_DESIGN,
+        source=DESIGN,
     ),
     Metric(
         id="memory_share_least",
@@ -448,4 +307,4 @@ _ALL = (
     ),
 )
 
-METRICS: dict[str, Metric] = {metric.id: metric for metric in _ALL}
+METRICS: dict[str, Metric] = {metric.id: metric for metric in (*_ALL, *OPERATION_METRICS)}
