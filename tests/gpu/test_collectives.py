@@ -1,0 +1,162 @@
+"""Collectives on real GPUs: invariants and injected faults, never a golden speed."""
+
+import shutil
+from pathlib import Path
+from statistics import median
+
+# ruff: noqa: E402 - without torch this module is skipped before it imports it
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+    pytest.skip("needs two CUDA devices", allow_module_level=True)
+
+import commwall
+from commwall.measure.nccl_log import choices_of
+from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
+from commwall.schema.case import Case, CollectivesCase
+from commwall.schema.collective import COLLECTIVES, IN_PLACE
+from commwall.schema.config import Timeouts
+from commwall.schema.plan import PlannedPlatform
+from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
+from commwall.schema.treatment import Label, NativeLink
+
+PLATFORM = PlannedPlatform(
+    name="gpus",
+    device="cuda",
+    world_size=2,
+    treatment=NativeLink(
+        label=Label(title="test", stands_for="a test", does_not_cover="anything else")
+    ),
+)
+SMALL = CollectivesCase(collective="all_reduce", max_bytes=512, window_s=0.05)
+FAULT = """
+
+_right = _moves
+
+
+def _moves(collective, rank, ranks):
+    import time
+
+    def faulty(received, sent):
+        {before}
+        _right(collective, rank, ranks)(received, sent)
+        {after}
+
+    return faulty
+"""
+
+
+def launched(folder: Path, cases: dict[str, Case]) -> LaunchOutcome:
+    request = LaunchRequest(
+        campaign="test",
+        platform=PLATFORM,
+        suite="collectives",
+        round=1,
+        round_id="0123456789ab",
+        cases=tuple(NamedCase(name=name, case=case) for name, case in cases.items()),
+        output_dir=str(folder / "launch"),
+        threads_per_rank=1,
+        collective_timeout_s=60,
+    )
+    return run_launch(request, Launch(folder / "launch", folder / "log.txt", Timeouts()))
+
+
+def with_fault(folder: Path, patch: pytest.MonkeyPatch, before: str, after: str) -> LaunchOutcome:
+    """A launch of a copy of the package whose collectives do more than they should."""
+    package = folder / "package/commwall"
+    source = Path(commwall.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    module = package / "workers/collectives.py"
+    module.write_text(module.read_text() + FAULT.format(before=before, after=after))
+    patch.setenv("PYTHONPATH", str(package.parent))
+    return launched(folder, {"case": SMALL})
+
+
+def values(result: CaseResult, metric: str, size: int) -> list[float]:
+    """Measured values of both ranks at a size."""
+    return [
+        value
+        for series in result.series
+        if (series.metric, series.message_bytes, series.phase) == (metric, size, "measured")
+        for value in series.values
+    ]
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> LaunchOutcome:
+    cases: dict[str, Case] = {
+        f"{name}-{'one' if in_place else 'two'}-{dtype}".replace("_", "-"): CollectivesCase(
+            collective=name, in_place=in_place, dtype=dtype, max_bytes=2**26, window_s=0.05
+        )
+        for name in COLLECTIVES
+        for in_place in IN_PLACE[name]
+        for dtype in ("float32", "bfloat16")
+    }
+    return launched(tmp_path_factory.mktemp("collectives"), cases)
+
+
+def test_every_form_of_every_collective_is_recorded_and_right(outcome: LaunchOutcome) -> None:
+    assert outcome.cause is None, outcome.detail
+    assert {result.case: result.detail for result in outcome.results if result.status != "ok"} == {}
+    assert len(outcome.results) == 16
+    for result in outcome.results:
+        assert all(check.passed for check in result.checks)
+        sizes = {s.message_bytes for s in result.series}
+        for size in sizes:
+            assert size is not None
+            assert min(values(result, "recorded_repetitions", size)) >= 1
+            assert min(values(result, "operation_time_s", size)) > 0
+
+
+def test_small_messages_do_not_wait_for_the_host(outcome: LaunchOutcome) -> None:
+    for result in outcome.results:
+        size = min(s.message_bytes for s in result.series if s.message_bytes)
+        replayed, asked = (
+            median(values(result, metric, size)) for metric in ("operation_time_s", "eager_time_s")
+        )
+        assert replayed < 1.05 * asked, result.case
+
+
+def test_nccl_tells_every_size_of_what_has_an_algorithm(outcome: LaunchOutcome) -> None:
+    """Also that gathers are logged by a rank's share: else their sizes would not be found."""
+    for collective in ("all_reduce", "all_gather", "reduce_scatter", "broadcast"):
+        case = CollectivesCase(collective=collective, max_bytes=2**26)  # type: ignore[arg-type]
+        choices, gaps = choices_of(case, PLATFORM, outcome.logged)
+        assert gaps == (), collective
+        assert {choice.message_bytes for choice in choices} == set(case.message_sizes(2))
+
+
+def test_a_wrong_result_of_the_replay_alone_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = "if torch.cuda.is_current_stream_capturing(): received[-1] += 1"
+    (result,) = with_fault(tmp_path, monkeypatch, "pass", fault).results
+    assert (result.status, result.cause) == ("failed", "check_failed")
+    assert result.checks[-1].name == "received_values_after_timing"
+    assert result.checks[-1].found.startswith("1 of ")
+
+
+def test_a_slow_kernel_is_seen_in_the_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two million clocks take a millisecond at 2 GHz, the fastest that a GPU has."""
+    (result,) = with_fault(tmp_path, monkeypatch, "torch.cuda._sleep(2_000_000)", "pass").results
+    assert result.status == "ok", result.detail
+    assert median(values(result, "operation_time_s", 8)) > 0.5e-3
+
+
+def test_a_slow_host_is_seen_in_the_eager_time_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (result,) = with_fault(tmp_path, monkeypatch, "time.sleep(0.0005)", "pass").results
+    assert result.status == "ok", result.detail
+    assert median(values(result, "eager_time_s", 8)) > 0.5e-3
+    assert median(values(result, "operation_time_s", 8)) < 0.25e-3
+
+
+def test_a_collective_that_cannot_be_recorded_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (result,) = with_fault(tmp_path, monkeypatch, "pass", "torch.cuda.synchronize()").results
+    assert (result.status, result.cause) == ("failed", "unsupported")
