@@ -68,6 +68,8 @@ def test_a_table_has_a_row_for_each_platform_and_collective(tables: Tables) -> N
     assert slow["link_rate_low_bytes_per_s"] < slow["link_rate_bytes_per_s"]
     assert slow["link_rate_bytes_per_s"] < slow["link_rate_high_bytes_per_s"]
     assert slow["link_rate_high_bytes_per_s"] < fast["link_rate_bytes_per_s"]
+    # 0.63159 + 64 x 0.039472 = 3.1578 ms for 4 ms
+    assert fast["misfit_at_largest_percent"] == pytest.approx(-21.05, abs=0.05)
     refused = links.loc[("all-reduce", FAST)]
     assert refused["n"] == 0 and refused["reason"].startswith("fewer than 3 sizes")
     assert tables.links["link_latency_s"].isna().sum() == 3

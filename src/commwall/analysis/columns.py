@@ -174,6 +174,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "largest_bytes": _COUNT,
         "misfit_percent": _NUMBER,
         "misfit_bytes": _COUNT,
+        "misfit_at_largest_percent": _NUMBER,
         "reason": _TEXT,
     },
     "yardsticks": {

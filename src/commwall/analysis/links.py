@@ -135,7 +135,7 @@ def _summary(name: str, unit: str, values: Sequence[float], analysis: Analysis) 
 
 
 def _range(fits: Iterable[LinkFit]) -> Row:
-    """Sizes between which the lines hold, and the worst misfit of any round."""
+    """Sizes between which the lines hold, and the worst misfits of any round."""
     own = list(fits)
     if not own:
         return {}
@@ -145,4 +145,5 @@ def _range(fits: Iterable[LinkFit]) -> Row:
         "largest_bytes": max(fit.sizes[-1] for fit in own),
         "misfit_percent": 100 * misfit,
         "misfit_bytes": size,
+        "misfit_at_largest_percent": 100 * max((fit.misfits[-1] for fit in own), key=abs),
     }

@@ -23,7 +23,7 @@ from commwall.schema.case import SuiteName
 from commwall.schema.units import quantity_text, size_text
 
 _ENDS = {"latency_s": "at the smallest size"}
-_SIZE_TICKS = tuple(8 * 16**power for power in range(9))
+_SIZE_TICKS = tuple(8 * 64**power for power in range(6))
 
 
 def verdicts(page: Page, suite: SuiteName) -> Html:
