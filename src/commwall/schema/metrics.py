@@ -217,30 +217,6 @@ _ALL = (
         source=DESIGN,
     ),
     Metric(
-        id="nominal_share",
-        unit="1",
-        direction="higher",
-        kind="derived",
-        label="share of nominal",
-        definition="memory_bandwidth_bytes_per_s divided by the nominal rate of the way, counted "
-        "alike: device memory reading and writing together; PCIe or NVLink by generation and "
-        "lanes or links, per direction, twice that for a bidirectional copy. Above 1 a "
-        "measurement is invalid. Unknown where a GPU or link is not on file, and for buffers "
-        "below 256 MiB of device memory, which may stay in a cache.",
-        source="config/facts/gpus.yaml and config/facts/links.yaml",
-    ),
-    Metric(
-        id="together_share",
-        unit="1",
-        direction="higher",
-        kind="derived",
-        label="bandwidth while all copy, relative to alone",
-        definition="Bandwidth of one device while all devices do the same, divided by its "
-        "bandwidth while the others wait: 1 where each has a way of its own, 1/n where n share "
-        "one.",
-        source=DESIGN,
-    ),
-    Metric(
         id="energy_efficiency_samples_per_wh",
         unit="sample/Wh",
         direction="higher",
