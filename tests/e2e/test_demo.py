@@ -23,7 +23,7 @@ from tests.workflow.checkout import SOURCE, plain_environment
 REPORT_TIMEOUT_S = 600
 NO_OP_WITHIN_S = 10
 VERB_WITHIN_S = 0.5
-WINDOWS = {"full_s": 1.0, "other_s": 0.3, "min_steps": 3, "warmup_max_s": 2.0}
+WINDOWS = {"full_s": 0.4, "other_s": 0.1, "min_steps": 3, "warmup_max_s": 0.5}
 ROUNDS = {"training": 2, "memory": 1, "collectives": 1}
 SHORTER = {
     "memory": {"buffer_bytes": [262144], "window_s": 0.02},
