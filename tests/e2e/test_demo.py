@@ -1,9 +1,11 @@
 """The main job as a new user does it: `make report` in a clean clone, then once more.
 
-Real workers, real pages, a real driver environment from its lock; the demo campaign is cut to
-two rounds with short windows, and the two large environments are adopted from this one.
+Real workers, real pages, a real driver environment from its lock; of the demo campaign all
+suites, platforms and cases, but fewer rounds, short windows and small messages; the two large
+environments are adopted from this one.
 """
 
+import json
 import re
 import shutil
 import statistics
@@ -21,7 +23,14 @@ from tests.workflow.checkout import SOURCE, plain_environment
 REPORT_TIMEOUT_S = 600
 NO_OP_WITHIN_S = 10
 VERB_WITHIN_S = 0.5
-WINDOWS = {"full_s": 1.0, "other_s": 0.3, "min_steps": 3, "warmup_max_s": 2.0}
+WINDOWS = {"full_s": 0.4, "other_s": 0.1, "min_steps": 3, "warmup_max_s": 0.5}
+ROUNDS = {"training": 2, "memory": 1, "collectives": 1}
+SHORTER = {
+    "memory": {"buffer_bytes": [262144], "window_s": 0.02},
+    "collectives": {"max_bytes": 32768, "window_s": 0.02},
+}
+RECORDS = {"training": 4 * 3 * 2, "memory": 2 * 3, "collectives": 6 * 3}
+"""Cases times platforms times rounds."""
 ENVIRONMENTS = (".venv", ".envs/bench", ".envs/report")
 
 
@@ -73,10 +82,12 @@ def _clean_clone(root: Path) -> None:
 
 
 def _shorten(root: Path) -> None:
-    """Two rounds, short windows, environments adopted from this one."""
+    """Fewer rounds, short windows, small messages, environments adopted from this one."""
     path = root / "config/campaigns/cpu-demo.yaml"
     campaign = yaml.safe_load(path.read_text(encoding="utf-8"))
-    campaign |= {"rounds": {"training": 2}, "windows": WINDOWS}
+    campaign |= {"rounds": ROUNDS, "windows": WINDOWS}
+    for case in campaign["cases"].values():
+        case |= SHORTER.get(case["suite"], {})
     path.write_text(yaml.safe_dump(campaign), encoding="utf-8")
     path = root / "config/config.yaml"
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -96,8 +107,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 def test_first_run_succeeds(demo: Demo) -> None:
     assert demo.first.returncode == 0, demo.first.stdout + demo.first.stderr
-    records = list(demo.root.glob("results/cpu-demo-*/records/*/training/*/r*.json"))
-    assert len(records) == 6
+    folder = demo.root / "results" / demo.campaign / "records"
+    assert {suite: len(list(folder.glob(f"*/{suite}/*/r*.json"))) for suite in RECORDS} == RECORDS
+
+
+def test_every_case_of_the_demo_went_well(demo: Demo) -> None:
+    records = (demo.root / "results" / demo.campaign / "records").rglob("r*.json")
+    states = {path: json.loads(path.read_bytes())["status"]["state"] for path in records}
+    assert {path.parent.name: state for path, state in states.items() if state != "ok"} == {}
 
 
 def test_second_run_does_nothing(demo: Demo) -> None:
@@ -112,7 +129,7 @@ def test_pages_tables_and_notebooks_are_published(demo: Demo) -> None:
     site = demo.root / "results/site"
     folder = site / demo.campaign
     assert (site / "index.html").stat().st_size > 0
-    for name in ("summary", "throughput", "energy"):
+    for name in ("summary", "throughput", "memory", "collectives", "energy"):
         assert (folder / f"{name}.html").stat().st_size > 0
         assert (folder / f"{name}.ipynb").stat().st_size > 0
     assert list(folder.rglob("*.csv")) and list(folder.rglob("*.parquet"))

@@ -13,7 +13,7 @@ from launching import launched, request
 from commwall.schema.case import LEGS, MODELS, ModelName, TrainingCase, Windows
 from commwall.schema.result import CaseResult, NamedCase
 
-CHANCE = {"bert": 2048, "resnet": 100, "swin": 100, "transformer_xl": 4096}
+CHANCE = {"bert": 1024, "resnet": 100, "swin": 100, "transformer_xl": 2048}
 """Equally likely answers of the demo presets."""
 
 

@@ -3,6 +3,7 @@
 Layer: workers. Reads the request. Ties its life to torchrun's before it loads torch.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ def main() -> None:
     """Run all cases of the request given as the only argument."""
     die_with_parent(signal.SIGKILL, int(os.environ[LAUNCHER_VARIABLE]))
     request = read_request(Path(sys.argv[1]))
+    gc.disable()  # what loading makes, stays; looking for garbage there takes a quarter of it
     from commwall.workers.launch import run_cases  # torch takes seconds; the parent is watched
 
     run_cases(request)

@@ -4,6 +4,7 @@ Layer: workers. Writes `<case>.json` (rank 0) or `<case>.rank<N>.failed.json` (a
 fails) into the launch's output folder.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -36,6 +37,8 @@ def run_cases(request: LaunchRequest) -> None:
     """
     torch.set_num_threads(request.threads_per_rank)
     run_case = suite_runner(request.suite)
+    gc.freeze()  # what is loaded, stays: no garbage is sought there
+    gc.enable()
     group: Group | None = None
     for named in request.cases:
         with _LastWords(request, named):

@@ -14,7 +14,9 @@ in float32 always, in bfloat16 (whole numbers up to 256) for up to 15 ranks."""
 
 def ramp(like: torch.Tensor) -> torch.Tensor:
     """Values that count from 1 to a prime over and over, in the tensor's shape, type and place."""
-    return counted(torch.arange(like.numel(), device=like.device), like.dtype).to(like.dtype)
+    period = _PERIODS[like.dtype]
+    once = torch.arange(1, period + 1, device=like.device).to(like.dtype)
+    return once.repeat(like.numel() // period + 1)[: like.numel()].view_as(like)
 
 
 def counted(at: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

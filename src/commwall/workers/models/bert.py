@@ -36,7 +36,7 @@ class Preset(NamedTuple):
 
 PRESETS = {
     "large": Preset(30522, 1024, 24, 16, parameters=335_174_458),
-    "demo": Preset(2048, 128, 3, 2, parameters=941_824),
+    "demo": Preset(1024, 128, 2, 2, parameters=611_456),
 }
 
 

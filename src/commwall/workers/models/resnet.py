@@ -37,7 +37,7 @@ class Preset(NamedTuple):
 
 PRESETS = {
     "50": Preset((3, 4, 6, 3), 64, IMAGENET_CLASSES, 224, parameters=25_557_032),
-    "demo": Preset((1, 1, 1, 1), 32, 100, 64, parameters=2_113_668),
+    "demo": Preset((1, 1, 1, 1), 16, 100, 64, parameters=557_684),
 }
 
 

@@ -40,7 +40,7 @@ PRESETS = {
     "tiny": Preset(
         96, (2, 2, 6, 2), (3, 6, 12, 24), 7, IMAGENET_CLASSES, 224, parameters=28_288_354
     ),
-    "demo": Preset(48, (2, 2, 2), (3, 6, 12), 4, 100, 64, parameters=1_287_454),
+    "demo": Preset(32, (2, 2, 2), (2, 4, 8), 4, 100, 64, parameters=579_808),
 }
 
 

@@ -51,7 +51,7 @@ _WIKITEXT_103 = (20_000, 40_000, 200_000, 267_735)
 PRESETS = {
     "base": Preset(16, 410, 10, 2100, _WIKITEXT_103, division=1, parameters=151_107_538),
     "large": Preset(18, 1024, 16, 4096, _WIKITEXT_103, division=4, parameters=284_121_930),
-    "demo": Preset(3, 192, 4, 768, (1024, 2048, 4096), division=2, parameters=1_905_474),
+    "demo": Preset(2, 128, 4, 512, (512, 1024, 2048), division=2, parameters=590_594),
 }
 """Table 1 of the paper gives 151 M and 257 M. The formula gives 151.1 M for base. For large it
 gives 284.1 M with the 18 layers of the script; with 16 it would give the paper's 256.8 M."""
