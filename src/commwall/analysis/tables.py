@@ -6,7 +6,7 @@ page stands in a file beside it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean, geometric_mean, median
@@ -179,7 +179,7 @@ def tidy_tables(analysis: Analysis) -> Tables:
     return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
 
 
-def write_tables(tables: Tables, folder: Path) -> tuple[Path, ...]:
+def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> tuple[Path, ...]:
     """Write every table as CSV and Parquet.
 
     Returns:
@@ -190,10 +190,9 @@ def write_tables(tables: Tables, folder: Path) -> tuple[Path, ...]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for field in fields(tables):
-        table: pd.DataFrame = getattr(tables, field.name)
-        written.append(_write(folder / f"{field.name}.csv", table.to_csv(index=False).encode()))
-        written.append(_write(folder / f"{field.name}.parquet", table.to_parquet(index=False)))
+    for name, table in tables.items():
+        written.append(_write(folder / f"{name}.csv", table.to_csv(index=False).encode()))
+        written.append(_write(folder / f"{name}.parquet", table.to_parquet(index=False)))
     return tuple(written)
 
 
