@@ -57,14 +57,27 @@ def test_axes_carry_units_and_figures_can_be_embedded(tables: Tables, name: str)
     assert 'alt="a &lt;caption&gt;"' in shown and "data:image/svg+xml;base64," in shown
 
 
-@pytest.mark.parametrize("name", ["throughput", "legs"])
-def test_bars_start_at_zero_in_the_platforms_colours(tables: Tables, name: str) -> None:
-    for axes in DRAWN[name](tables, LOOKS).axes:
-        bars = list(axes.patches)
-        assert [bar.get_x() for bar in bars] == [0] * 3
-        assert axes.get_xlim()[0] <= 0
-        assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == list(COLORS[:3])
-        assert len({bar.get_hatch() for bar in bars}) == 3
+@pytest.mark.parametrize(("name", "groups"), [("throughput", 1), ("legs", 4)])
+def test_bars_start_at_zero_in_the_platforms_colours(
+    tables: Tables, name: str, groups: int
+) -> None:
+    (axes,) = DRAWN[name](tables, LOOKS).axes
+    bars = list(axes.patches)
+    assert [bar.get_x() for bar in bars] == [0] * 3 * groups
+    assert axes.get_xlim()[0] <= 0
+    assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == list(COLORS[:3]) * groups
+    assert len({bar.get_hatch() for bar in bars}) == 3
+
+
+def test_bars_of_legs_and_their_rounds_are_those_of_the_leg(tables: Tables) -> None:
+    (axes,) = figures.legs_figure(tables, LOOKS).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        *("leg full", "leg nosync", "leg comm", "leg single")
+    ]
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths[3:] == pytest.approx([0.09, 0.09, 0.09, 0.04, 0.15, 0.04, 0.08, 0.08, 0.08])
+    rounds = [line for line in axes.lines if len(line.get_xdata()) == 5]
+    assert [set(line.get_xdata()) for line in rounds[9:]] == [{0.08}] * 3
 
 
 def test_compute_and_exposed_communication_add_up_to_the_step(tables: Tables) -> None:

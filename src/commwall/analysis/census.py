@@ -16,7 +16,7 @@ from commwall.analysis.gaps import rounds_text
 from commwall.analysis.overall import head_of
 from commwall.analysis.result import Analysis
 from commwall.records.todo import READABLE
-from commwall.schema.case import TrainingCase
+from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.record import Record
 from commwall.schema.result import EXCLUDING_MARKS, Series
 
@@ -124,14 +124,15 @@ def _listed(words: Iterator[str]) -> str:
 
 
 def _effort_rows(analysis: Analysis) -> Iterator[Row]:
-    groups: dict[tuple[str, str, str, str | None], list[Record]] = {}
+    groups: dict[tuple[str, str, str, Leg | None], list[Record]] = {}
     for record in analysis.evidence.records:
-        legs = record.case.legs if isinstance(record.case, TrainingCase) else (None,)
+        case = record.case
+        legs = case.legs if isinstance(case, TrainingCase) else (None,)
         for leg in legs:
-            place = (record.id.platform, record.id.suite, record.id.case, leg)
-            groups.setdefault(place, []).append(record)
-    for (platform, suite, case, leg), records in groups.items():
-        place = {"platform": platform, "suite": suite, "case": case, "leg": leg}
+            key = (record.id.platform, record.id.suite, record.id.case, leg)
+            groups.setdefault(key, []).append(record)
+    for (platform, suite, name, leg), records in groups.items():
+        place = {"platform": platform, "suite": suite, "case": name, "leg": leg}
         counts = _counts(records, leg)
         yield {"campaign": analysis.evidence.index.campaign, **place, **counts}
 

@@ -33,11 +33,11 @@ class Topic:
 
 
 TOPICS = (
-    Topic("Training: throughput", PRIMARY),
-    Topic("Training: energy", PER_WATT_HOUR),
-    Topic("Collectives: bus bandwidth at the largest size", BUSBW, "operation"),
-    Topic("Collectives: latency at the smallest size", LATENCY, "operation"),
-    Topic("Memory: bandwidth of the largest buffer", MEMORY_BANDWIDTH, "operation"),
+    Topic("Training throughput", PRIMARY),
+    Topic("Training energy", PER_WATT_HOUR),
+    Topic("Collectives, bus bandwidth at the largest size", BUSBW, "operation"),
+    Topic("Collectives, latency at the smallest size", LATENCY, "operation"),
+    Topic("Memory bandwidth of the largest buffer", MEMORY_BANDWIDTH, "operation"),
 )
 """What a buyer asks, in this order."""
 
@@ -83,8 +83,8 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
         verdicts: of one comparison and quantity, at least one.
         noun: what a case is called.
     """
-    if len(verdicts) == 1 and verdicts[0].ratio:
-        return sentence(verdicts[0], analysis.names)
+    if len(verdicts) == 1:
+        return _alone(analysis, verdicts[0])
     comparison = verdicts[0].comparison
     won = [_won_text(analysis, verdicts, side, noun) for side in (comparison.a, comparison.b)]
     parts = [part for part in won if part] or [_nobody_text(verdicts, noun)]
@@ -122,6 +122,13 @@ def range_text(texts: Iterable[tuple[float, str]]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _alone(analysis: Analysis, verdict: Verdict) -> str:
+    if verdict.ratio:
+        return sentence(verdict, analysis.names)
+    a, b = (analysis.names[side] for side in (verdict.comparison.a, verdict.comparison.b))
+    return f"{a} against {b}: no verdict, {why_unused(analysis, verdict)}."
+
+
 def _won_text(analysis: Analysis, verdicts: Sequence[Verdict], side: str, noun: str) -> str | None:
     """In how many cases a side is better, and by how much; None if in none."""
     won = [(v, v.effect) for v in verdicts if v.winner == side and v.effect]
@@ -146,21 +153,22 @@ def _percent(effect: Effect) -> str:
 
 
 def _nobody_text(verdicts: Sequence[Verdict], noun: str) -> str:
-    one_round = max(verdict.n for verdict in verdicts) == 1
-    why = ", one round has no interval" if one_round else ""
-    return f"cannot tell in any of {len(verdicts)} {noun}s{why}"
+    rounds = max(verdict.n for verdict in verdicts)
+    start = "Cannot tell" if rounds else "No verdict"
+    why = ", one round has no interval" if rounds == 1 else ""
+    return f"{start} in any of {len(verdicts)} {noun}s{why}"
 
 
 def _undecided(verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
     """What has a ratio and names no winner: without interval, or with one around 1."""
     own = [(v, v.ratio) for v in verdicts if v.ratio and v.winner is None]
-    for words, some in (
-        ("without interval", [(v, ratio) for v, ratio in own if ratio.interval is None]),
-        ("cannot tell", [(v, ratio) for v, ratio in own if ratio.interval]),
+    for start, end, some in (
+        ("", ", without interval", [(v, ratio) for v, ratio in own if ratio.interval is None]),
+        ("cannot tell, ", "", [(v, ratio) for v, ratio in own if ratio.interval]),
     ):
         if some:
             seen = range_text((ratio.centre, significant(ratio.centre, 3)) for _, ratio in some)
-            yield f"{_cases([v.case for v, _ in some], noun)}: {words}, ratio {seen}"
+            yield f"{start}ratio {seen} in {_cases([v.case for v, _ in some], noun)}{end}"
 
 
 def _left_out(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
@@ -170,7 +178,7 @@ def _left_out(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Ite
         if verdict.ratio is None:
             reasons.setdefault(why_unused(analysis, verdict), []).append(verdict.case)
     for reason, cases in reasons.items():
-        yield f"{_cases(cases, noun)}: not used, {reason}"
+        yield f"{_cases(cases, noun)} not used: {reason}"
 
 
 def _cases(cases: list[str], noun: str) -> str:

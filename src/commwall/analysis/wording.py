@@ -46,15 +46,15 @@ def effect_text(effect: Effect) -> tuple[str, str]:
 
 def short_text(verdict: Verdict) -> str:
     """The verdict for a table cell that stands under the names of both sides."""
-    ratio, effect = verdict.ratio, verdict.effect
-    if ratio is None:
-        return f"none: {verdict.why_none}"
-    if effect is None or not ratio.excludes_one:
-        no_spread = ", no spread" if ratio.n > 1 and ratio.interval is None else ""
-        return f"cannot tell with {_rounds(ratio.n)}{no_spread}"
-    size, ends = effect_text(effect)
-    side = "A" if effect.winner == verdict.comparison.a else "B"
-    return f"{side} {better_text(verdict)} by {size} % ({ends})"
+    return _short_text(verdict, better_text(verdict))
+
+
+def brief_text(verdict: Verdict) -> str:
+    """As `short_text`, where the quantity stands above the cell already."""
+    if verdict.quantity.metric_id in _FASTER:
+        return short_text(verdict)
+    lower = verdict.quantity.metric.direction == "lower"
+    return _short_text(verdict, "is lower" if lower else "is higher")
 
 
 def ratio_text(verdict: Verdict) -> str:
@@ -156,6 +156,18 @@ def better_text(verdict: Verdict) -> str:
     if metric.id in _FASTER:
         return "is faster"
     return f"has {'lower' if metric.direction == 'lower' else 'higher'} {verdict.quantity.label}"
+
+
+def _short_text(verdict: Verdict, better: str) -> str:
+    ratio, effect = verdict.ratio, verdict.effect
+    if ratio is None:
+        return f"none: {verdict.why_none}"
+    if effect is None or not ratio.excludes_one:
+        no_spread = ", no spread" if ratio.n > 1 and ratio.interval is None else ""
+        return f"cannot tell with {_rounds(ratio.n)}{no_spread}"
+    size, ends = effect_text(effect)
+    side = "A" if effect.winner == verdict.comparison.a else "B"
+    return f"{side} {better} by {size} % ({ends})"
 
 
 def _control_text(verdict: Verdict) -> str:

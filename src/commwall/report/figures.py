@@ -59,6 +59,8 @@ def ratios_figure(tables: Tables) -> Figure:
     if (~sides["control"]).sum() == 1:
         first = sides[~sides["control"]].iloc[0]
         title = f"Throughput ratio, {first['label_a']} / {first['label_b']}"
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower right", frameon=False, fontsize=9)
     title_figure(figure, title, emulated=emulated_in(verdicts))
     return figure
 
@@ -177,6 +179,7 @@ def losses_figure(tables: Tables, looks: Looks) -> Figure:
                 mean.index, mean, linestyle=(order, (4, 2)), color=look.color, marker=look.marker,
                 ms=11 - 3 * order, mfc="none", mew=1.6, label=line["label"].iloc[0],
             )  # fmt: skip
+        axes.margins(0.06, 0.2)
         axes.set_title(f"case {case}, rank 0")
         axes.set_xlabel("step after seeding")
         axes.set_ylabel("training loss [1]")
@@ -230,8 +233,6 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.set_xlabel("throughput ratio, first / second [1], logarithmic")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", frameon=False, fontsize=9)
 
 
 def _ratio_ticks(low: float, high: float) -> list[float]:

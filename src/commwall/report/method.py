@@ -3,7 +3,7 @@
 Layer: report. Reads and writes no file. Counts come from the tables about the campaign.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, share_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.overview import control_text
+from commwall.report.overview import NO_FLOOR, control_text
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, Leg, TrainingCase
 from commwall.schema.metrics import METRICS, Metric
@@ -38,7 +38,7 @@ STEP_MODES = {
     "eager": "the host starts every kernel of every step, as most programs do",
     "captured": "the step is captured once and replayed, so the host does not set its time",
 }
-MARK_WORDS: dict[MarkName, str] = {
+MARK_WORDS: Mapping[MarkName, str] = {
     "host_bound": "the host, not the devices, set the step time",
     "throttled": "a device lowered its clocks",
     "contended": "other processes used a device",
@@ -72,7 +72,7 @@ def noise_lines(page: Page) -> Iterator[str]:
     """The noise floor of each topic that has a control, or that there is none."""
     controls = comparisons(page.analysis, control=True)
     if not controls:
-        yield "Noise floor: not measured, the campaign runs no treatment twice (A/A)."
+        yield NO_FLOOR
     for control in controls:
         for topic in TOPICS:
             own = topic_verdicts(page.analysis, control, topic)
@@ -188,7 +188,7 @@ def marks(page: Page) -> Html:
     own = own[own["suite"] != ALL]
     if own.empty:
         return paragraph("No record carries a mark.")
-    words: dict[str, str] = dict(MARK_WORDS)
+    words = {str(name): text for name, text in MARK_WORDS.items()}
     rows = [
         (_words(name), words.get(name, ""), str(suite), str(outcome), str(count))
         for suite, name, outcome, count in own[["suite", "name", "outcome", "records"]].itertuples(

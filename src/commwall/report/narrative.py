@@ -11,7 +11,16 @@ from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
-from commwall.report.html import Html, bullets, heading, joined, paragraph, table
+from commwall.report.html import (
+    Group,
+    Html,
+    bullets,
+    grouped_table,
+    heading,
+    joined,
+    paragraph,
+    table,
+)
 from commwall.report.page import Page
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, TrainingCase
@@ -89,16 +98,20 @@ def cases(page: Page) -> Html:
 
 
 def decomposition(page: Page) -> Html:
-    """The throughput gap of each case and its factors."""
+    """The throughput gap of each case and its factors, a table a comparison."""
     analysis = page.analysis
     if not analysis.decompositions:
         return paragraph("No comparison to split.")
-    rows = [_factors_row(analysis, part) for part in analysis.decompositions]
-    heads = ("case", "A", "B", "throughput gap", "speed of one process alone", "scaling", "n")
-    words = "The gap A / B in throughput is the product of its factors."
+    tables = []
+    for comparison in dict.fromkeys(part.comparison for part in analysis.decompositions):
+        own = [part for part in analysis.decompositions if part.comparison == comparison]
+        a, b = analysis.names[comparison.a], analysis.names[comparison.b]
+        heads = ("case", "throughput gap A / B", "= one process alone", "x scaling", "n")
+        rows = [_factors_row(part) for part in own]
+        words = f"The gap and its factors: A = {a}, B = {b}."
+        tables.append(grouped_table(heads, [Group("", rows)], words))
     effects = {p.input_effect for p in analysis.decompositions if isinstance(p, Decomposition)}
-    notes = [paragraph(f"Input effect: {effect}.") for effect in sorted(effects)]
-    return joined([table(heads, rows, words), *notes])
+    return joined([*tables, *(paragraph(f"Input effect: {effect}.") for effect in effects)])
 
 
 def exposed_note(page: Page) -> Html:
@@ -114,23 +127,34 @@ def exposed_note(page: Page) -> Html:
 
 
 def loss_table(page: Page) -> Html:
-    """Loss of the first steps per platform, and the largest difference from the first one."""
+    """Loss of the first steps on the first platform, and how far each other one is from it."""
     raw = page.tables.measurements
     losses = raw[raw["metric"] == "loss"]
-    keys = ["case", "round", "rank", "step"]
+    if losses.empty:
+        return paragraph("No losses: no record of suite training.", "missing")
+    first, *others = dict.fromkeys(losses["platform"])
     rows = []
     for case, own in losses.groupby("case", sort=False):
-        reference = own[own["platform"] == own["platform"].iloc[0]]
-        for platform, line in own.groupby("platform", sort=False):
-            both = line.merge(reference, on=keys, suffixes=("", "_reference"))
-            apart = (both["value"] / both["value_reference"] - 1).abs().max()
-            own_rank = line[line["rank"] == 0]["value"]
-            first, last = own_rank.iloc[0], own_rank.iloc[-1]
-            name = page.analysis.names.get(platform, platform)
-            shown = "no round in common" if both.empty else f"{apart:.1e}" if apart else "0"
-            rows.append((name, str(case), f"{first:.6g}", f"{last:.6g}", shown))
-    heads = ("platform", "case", "first loss, rank 0", "last", "largest relative difference")
-    return table(heads, rows, "Loss; the difference is from the first platform in the same round.")
+        reference = own[own["platform"] == first]
+        of_rank = reference[reference["rank"] == 0]["value"]
+        ends = (
+            [f"{value:.6g}" for value in of_rank.iloc[[0, -1]]] if len(of_rank) else ["absent"] * 2
+        )
+        apart = [_apart(own[own["platform"] == other], reference) for other in others]
+        rows.append((str(case), *ends, *apart))
+    names = page.analysis.names
+    heads = ("case", "first loss", "last", *(names.get(other, other) for other in others))
+    words = f"Loss on {names.get(first, first)}, rank 0; then the largest relative difference "
+    return table(heads, rows, words + "from it of the others in the same round, on any rank.")
+
+
+def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
+    """Largest relative difference of losses measured in the same place."""
+    both = line.merge(reference, on=["round", "rank", "step"], suffixes=("", "_reference"))
+    if both.empty:
+        return "no round in common"
+    apart = (both["value"] / both["value_reference"] - 1).abs().max()
+    return f"{apart:.1e}" if apart else "0"
 
 
 def provenance(page: Page) -> Html:
@@ -139,13 +163,12 @@ def provenance(page: Page) -> Html:
     return table(("what", "found"), list(_provenance_rows(page.analysis)), words)
 
 
-def _factors_row(analysis: Analysis, part: Decomposition | Undecomposed) -> tuple[str, ...]:
-    sides = (analysis.names[part.comparison.a], analysis.names[part.comparison.b])
+def _factors_row(part: Decomposition | Undecomposed) -> tuple[str, tuple[str, ...]]:
     if isinstance(part, Undecomposed):
-        return (part.case, *sides, f"none: {part.reason}", "", "", "0")
+        return "refused", (part.case, f"none: {part.reason}")
     factors = (part.gap, part.per_gpu_speed, part.scaling)
     shown = (significant(factor.centre, 4) for factor in factors)
-    return (part.case, *sides, *shown, str(part.gap.n))
+    return "", (part.case, *shown, str(part.gap.n))
 
 
 def _absences(analysis: Analysis) -> Iterator[str]:

@@ -6,6 +6,7 @@ Layer: report. Reads and writes no file.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from commwall.analysis.gaps import rounds_text
 from commwall.analysis.overall import (
     TOPICS,
     Topic,
@@ -19,6 +20,7 @@ from commwall.analysis.overall import (
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import (
+    brief_text,
     centre_text,
     noise_short_text,
     rounds_ratio_text,
@@ -28,10 +30,12 @@ from commwall.analysis.wording import (
 )
 from commwall.report.html import Group, Html, folded, grouped_table, joined, paragraph, table
 from commwall.report.page import Page
+from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
 from commwall.schema.units import quantity_text
 
 TRAINING, ENERGY = TOPICS[:2]
+NO_FLOOR = "Noise floor: not measured, the campaign runs no treatment twice (A/A)."
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,9 @@ def topic_cards(page: Page, topic: Topic = TRAINING) -> Html:
     for comparison in [*comparisons(analysis), *comparisons(analysis, control=True)]:
         own = topic_verdicts(analysis, comparison, topic)
         if own:
-            answer = _answer(analysis, comparison, (topic,))
-            parts += [_card(answer), _topic_table(analysis, comparison, own)]
+            cases = _topic_table(analysis, comparison, own)
+            shown = folded("Every case of the A/A control", cases) if comparison.control else cases
+            parts += [_card(_answer(analysis, comparison, (topic,))), shown]
     if not parts:
         reasons = () if analysis.verdicts else why_no_verdict(analysis)
         words = reasons or (f"No verdict: no comparison has a case with {topic.quantity.label}.",)
@@ -103,22 +108,43 @@ def quantity_tables(page: Page) -> Html:
 
 
 def _answer(analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] = TOPICS) -> Answer:
-    told = []
+    told, floors, suites = [], False, set()
     for topic in topics:
         own = topic_verdicts(analysis, comparison, topic)
+        suites |= {verdict.suite for verdict in own}
+        floors = floors or any(verdict.control for verdict in own)
         if own and comparison.control:
             told.append((topic.title, control_text(own, topic.noun)))
         elif own:
             told.append((topic.title, overall_text(analysis, own, topic.noun)))
-    (first, verdict), *others = told or [("", "No case runs on both sides.")]
+    (first, verdict), *others = told
     a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
     sides = f"{a} twice (A/A control)" if comparison.control else f"{a} against {b}"
+    unknown = not floors and not comparison.control
     return Answer(
-        place=f"{sides}: {_small(first)}" if first else sides,
+        place=f"{sides}: {_small(first)}",
         verdict=verdict,
-        details=tuple(f"{title}: {text}" for title, text in others),
+        details=(
+            *(f"{title}: {text}" for title, text in others),
+            *([NO_FLOOR] if unknown else []),
+            *_rounds_not_used(analysis, comparison, suites),
+        ),
         control=comparison.control,
     )
+
+
+def _rounds_not_used(
+    analysis: Analysis, comparison: Comparison, suites: set[SuiteName]
+) -> Iterator[str]:
+    """Rounds that cases with other usable rounds had to leave out."""
+    places = [
+        f"{rounds_text(refusal.round for refusal in pairing.refusals)} of {pairing.case}"
+        for pairing in analysis.pairings
+        if pairing.comparison == comparison and pairing.suite in suites
+        if pairing.pairs and pairing.refusals
+    ]
+    if places:
+        yield f"Not used: {', '.join(places)}; the reasons stand among the gaps."
 
 
 def _small(title: str) -> str:
@@ -126,21 +152,22 @@ def _small(title: str) -> str:
 
 
 def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
-    """What the A/A control says of one topic: does it find no difference, and how large a one
-    could it have missed."""
+    """What the A/A control says of one topic: whether it finds no difference, and how large a
+    one it could have missed."""
     known = [(v, floor) for v in verdicts if (floor := v.open_difference) is not None]
+    several = len(verdicts) > 1
     if not known:
-        return "noise floor unknown, no interval: " + _few(verdicts, noun)
+        where = f"none of {len(verdicts)} {noun}s has an interval" if several else "no interval"
+        return f"Noise floor unknown: {where}."
     wrong = [v.case for v, _ in known if v.ratio and v.ratio.excludes_one]
     floors = range_text((floor, share_text(floor)) for _, floor in known)
-    held = f"its interval contains 1 in {len(known) - len(wrong)} of {len(known)} {noun}s"
-    doubt = f" (not in {', '.join(wrong)})" if wrong else ""
-    return f"{held}{doubt}; noise floor {floors}."
-
-
-def _few(verdicts: Sequence[Verdict], noun: str) -> str:
-    rounds = max(verdict.n for verdict in verdicts)
-    return f"at most {rounds} usable rounds in {len(verdicts)} {noun}s."
+    if several:
+        held = f"The interval contains 1 in {len(known) - len(wrong)} of {len(verdicts)} {noun}s"
+        held += f", not in {', '.join(wrong)}" if wrong else ""
+    else:
+        held = "The interval excludes 1" if wrong else "The interval contains 1"
+    doubt = "; do not rely on verdicts of this size" if wrong else ""
+    return f"{held}; noise floor {floors}{doubt}."
 
 
 def _card(answer: Answer) -> Html:
@@ -156,38 +183,58 @@ def _card(answer: Answer) -> Html:
 
 def _verdict_table(analysis: Analysis, comparison: Comparison) -> Html:
     """All topics; the noise floor has a column only where there is an A/A control."""
-    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
     groups = list(_groups(analysis, comparison))
     floors = any(verdict.control for _, own in groups for verdict in own)
+    heads = _heads(analysis, floors=floors)
+    shown = [Group(title, _rows(analysis, own, floors=floors)) for title, own in groups]
+    bold = "Bold: the interval lies on one side of 1."
+    return grouped_table(heads, shown, f"{_sides(analysis, comparison)} {bold}")
+
+
+def _topic_table(analysis: Analysis, comparison: Comparison, own: list[Verdict]) -> Html:
+    """One topic, with what the rounds say beside the interval."""
+    floors = any(verdict.control for verdict in own)
+    heads = _heads(analysis, "rounds: median (min to max)", "spread of A, B", floors=floors)
+    rows = _rows(analysis, own, floors=floors, spread=True)
+    label = own[0].quantity.label
+    words = f"{label[:1].upper()}{label[1:]}: {_sides(analysis, comparison)}"
+    return grouped_table(heads, [Group("", rows)], words)
+
+
+def _heads(analysis: Analysis, *more: str, floors: bool) -> tuple[str, ...]:
     level = f"A / B ({100 * analysis.confidence:g} % interval)"
     last = ("noise floor", "n") if floors else ("n",)
-    heads = ("case", "verdict", "median A", "median B", level, *last)
-    shown = [Group(title, _rows(analysis, own, floors=floors)) for title, own in groups]
-    words = f"A = {a}, B = {b}. Bold: the interval lies on one side of 1."
-    without = "" if floors else " Noise floor: not measured, no treatment runs twice."
-    return grouped_table(heads, shown, words + without)
+    return ("case", "verdict", "median A", "median B", level, *more, *last)
+
+
+def _sides(analysis: Analysis, comparison: Comparison) -> str:
+    return f"A = {analysis.names[comparison.a]}, B = {analysis.names[comparison.b]}."
 
 
 def _groups(analysis: Analysis, comparison: Comparison) -> Iterator[tuple[str, list[Verdict]]]:
     """Title and verdicts of each topic; of the collectives the all-reduce only."""
     for topic in TOPICS:
         every = topic_verdicts(analysis, comparison, topic)
-        shown = typical(analysis, every) if topic.noun == "operation" else every
-        rest = len(every) - len(shown)
-        more = f" ({rest} more on page collectives)" if rest else ""
+        shown = typical(analysis, every)
+        some = len(shown) < len(every)
+        more = " (all-reduce; the others stand on page collectives)" if some else ""
         if shown:
             yield f"{topic.title}{more}", shown
 
 
 def _rows(
-    analysis: Analysis, own: list[Verdict], *, floors: bool
+    analysis: Analysis, own: list[Verdict], *, floors: bool, spread: bool = False
 ) -> list[tuple[str, Sequence[str]]]:
     """One row a case; at the end those without ratio, cases with one reason in one row."""
     rows: list[tuple[str, Sequence[str]]] = []
     unused: dict[str, list[str]] = {}
     for verdict in own:
         if verdict.ratio:
-            rows.append((_kind(verdict), _row(analysis, verdict, floors=floors)))
+            more = (rounds_ratio_text(verdict.ratio), spread_short_text(verdict)) if spread else ()
+            floor = (noise_short_text(verdict),) if floors else ()
+            kind = "decided" if verdict.winner else "undecided"
+            cells = (*_cells(verdict, centre_text(verdict.ratio)), *more, *floor, _n_text(verdict))
+            rows.append((kind, cells))
         else:
             unused.setdefault(why_unused(analysis, verdict), []).append(verdict.case)
     for reason, cases in unused.items():
@@ -198,47 +245,19 @@ def _rows(
     return rows
 
 
-def _row(analysis: Analysis, verdict: Verdict, *, floors: bool = True) -> tuple[str, ...]:
-    return (
-        verdict.case,
-        _verdict_cell(analysis, verdict),
-        *_medians(verdict),
-        centre_text(verdict.ratio) if verdict.ratio else "none",
-        *((noise_short_text(verdict),) if floors else ()),
-        str(verdict.n),
-    )
+def _n_text(verdict: Verdict) -> str:
+    """Rounds used, and of how many where some could not be."""
+    planned = verdict.n + verdict.refused_rounds
+    return f"{verdict.n} of {planned}" if verdict.refused_rounds else str(verdict.n)
 
 
-def _verdict_cell(analysis: Analysis, verdict: Verdict) -> str:
-    return short_text(verdict) if verdict.ratio else f"none: {why_unused(analysis, verdict)}"
+def _cells(verdict: Verdict, ratio: str) -> tuple[str, ...]:
+    return (verdict.case, brief_text(verdict), *_medians(verdict), ratio)
 
 
 def _medians(verdict: Verdict) -> list[str]:
     unit = verdict.quantity.metric.unit
     return [quantity_text(value, unit) for value in verdict.medians or ()] or ["absent"] * 2
-
-
-def _kind(verdict: Verdict) -> str:
-    if verdict.ratio is None:
-        return "refused"
-    return "decided" if verdict.winner else "undecided"
-
-
-def _topic_table(analysis: Analysis, comparison: Comparison, own: list[Verdict]) -> Html:
-    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
-    level = f"A / B ({100 * analysis.confidence:g} % interval)"
-    rounds, spread = "rounds: median (min to max)", "spread of rounds A, B"
-    heads = ("case", "verdict", "median A", "median B", level, rounds, spread, "noise floor", "n")
-    rows = [
-        (*_row(analysis, v)[:5], rounds_ratio_text(v.ratio) if v.ratio else "none",
-         spread_short_text(v), *_row(analysis, v)[5:])
-        for v in own
-    ]  # fmt: skip
-    label = own[0].quantity.label
-    words = f"{label[:1].upper()}{label[1:]}: A = {a}, B = {b}."
-    return grouped_table(
-        heads, [Group("", [(_kind(v), row) for v, row in zip(own, rows, strict=True)])], words
-    )
 
 
 def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Html:

@@ -5,6 +5,7 @@ Layer: report. Reads and writes no file. What could not be read is named with it
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -84,9 +85,10 @@ def same_machine_lines(page: Page) -> Iterator[str]:
     if mixed:
         yield f"Not one machine: {', '.join(mixed)} mix boots or GPUs; they are not compared."
     else:
+        same = "boot and GPUs" if any(record.machine.gpus for record in records) else "boot"
         yield (
-            "Within every round all platforms are one machine, with the same boot and the same "
-            "GPUs; they differ in the treatment of the link."
+            f"Within every round all platforms are one machine, of one {same}; they differ in the "
+            "treatment of the link."
         )
     yield _boots_text(len(boots))
 
@@ -112,7 +114,7 @@ def gpus(page: Page) -> Html:
     facts = page.census.facts
     own = facts[facts["gpu"].notna()]
     if own.empty:
-        return paragraph(f"GPUs: none. {_reason(facts, 'machine.driver')}.", "missing")
+        return paragraph(f"GPUs: none, {_reason(facts, 'machine.driver')}.", "missing")
     indices = sorted(own["gpu"].unique())
     names = [f"machine.gpus.{field}" for field in GPU_FIELDS]
     alike = len(indices) > 1 and all(
@@ -145,10 +147,13 @@ def software(page: Page) -> Html:
     others = dict.fromkeys(facts["fact"])
     protocols = [name for name in others if name.startswith("protocol ")]
     variables = [name for name in others if name.startswith("variable ")]
+    words = "Variables of the worker processes, as allow-listed."
     return joined(
         [
             _fact_table(facts, [*names, *protocols], "The software as the records have it."),
-            _fact_table(facts, variables, "Variables of the worker processes, as allow-listed."),
+            _fact_table(facts, variables, words)
+            if variables
+            else paragraph("No allow-listed variable was set for the workers."),
         ]
     )
 
@@ -238,9 +243,9 @@ def _shown(facts: pd.DataFrame, name: str, gpu: int | None = None) -> str:
     return "; ".join(dict.fromkeys(_text(row) for row in own.itertuples()))
 
 
-def _text(row: object) -> str:
+def _text(row: Any) -> str:
     """One value of a fact in words; its reason where it has none."""
-    number, text, unit = (getattr(row, name) for name in ("number", "text", "unit"))
+    number, text, unit = row.number, row.text, row.unit
     if not pd.isna(number):
         scaled = unit in ("byte", "Hz", "W")
         return quantity_text(number, unit) if scaled else f"{number:g}" + _LANES.get(unit, "")
