@@ -12,10 +12,10 @@ import pytest
 
 from commwall.cli.main import main
 from commwall.records.layout import Layout
-from commwall.report.method import LEG_WORDS, MARK_WORDS
+from commwall.report.method import LEG_WORDS, MARK_WORDS, STEP_MODES
 from commwall.report.pages import PAGES, pages_for
 from commwall.report.platforms import WORDS, link_text
-from commwall.schema.case import LEGS
+from commwall.schema.case import LEGS, StepMode
 from commwall.schema.result import MarkName
 from tests.golden.many import CAMPAIGN, LEFT_OUT, write_campaign
 from tests.notebooks.conftest import REPOSITORY
@@ -147,7 +147,8 @@ def test_method_defines_every_metric_in_the_tables(published: Layout) -> None:
     assert used == set()
 
 
-def test_every_leg_and_mark_has_its_words() -> None:
+def test_every_leg_step_mode_and_mark_has_its_words() -> None:
+    assert set(STEP_MODES) == set(get_args(StepMode))
     assert set(LEG_WORDS) == set(LEGS)
     assert set(MARK_WORDS) == set(get_args(MarkName))
 

@@ -1,6 +1,6 @@
 """Tables about the campaign itself: machine and software as probed, efforts, outcomes.
 
-Layer: analysis. Reads no file; `commwall.analysis.tables` writes these beside its own. They say
+Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes these too. They say
 nothing of the quantities under test, only where the numbers come from and how they were made.
 """
 

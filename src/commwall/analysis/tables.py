@@ -1,14 +1,12 @@
 """Tidy tables: one row a value, units in the column `unit`, metric identifiers of the registry.
 
-Layer: analysis. Writes `results/<campaign>/tables/<name>.csv` and `.parquet`. The only module
-of this layer that needs pandas. Figures and pages read these tables, so that every number on a
-page stands in a file beside it.
+Layer: analysis. Writes no file; `commwall.analysis.files` does. Figures and pages read these
+tables, so that every number on a page stands in a file beside it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from statistics import fmean, geometric_mean, median
 from typing import Any
 
@@ -21,7 +19,6 @@ from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
-from commwall.records.store import PART
 from commwall.schema.record import Record
 from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import PairedRatio, relative_spread
@@ -179,29 +176,6 @@ def tidy_tables(analysis: Analysis) -> Tables:
     return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
 
 
-def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> tuple[Path, ...]:
-    """Write every table as CSV and Parquet.
-
-    Returns:
-        The paths written.
-
-    Raises:
-        OSError: if the file system refuses.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, table in tables.items():
-        written.append(_write(folder / f"{name}.csv", table.to_csv(index=False).encode()))
-        written.append(_write(folder / f"{name}.parquet", table.to_parquet(index=False)))
-    return tuple(written)
-
-
-def _write(path: Path, content: bytes) -> Path:
-    part = path.with_name(path.name + PART)
-    part.write_bytes(content)
-    return part.rename(path)
-
-
 def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=list(COLUMNS[name])).astype(COLUMNS[name])
 
@@ -264,10 +238,12 @@ def _platform_rows(analysis: Analysis) -> Iterator[Row]:
 def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
     """Admitted cells of one platform and case together, in plan order."""
     plan = analysis.evidence.plan
-    order = [platform.name for platform in plan.platforms] if plan else []
+    platforms = [platform.name for platform in plan.platforms] if plan else []
+    cases = [(s.suite, case) for s in plan.suites for case in s.cases] if plan else []
 
-    def key(cell: Cell) -> tuple[str, int]:
-        return cell.record.id.case, order.index(cell.record.id.platform)
+    def key(cell: Cell) -> tuple[int, int]:
+        place = cell.record.id
+        return cases.index((place.suite, place.case)), platforms.index(place.platform)
 
     admitted = sorted((cell for cell in analysis.cells if not cell.refusals), key=key)
     return (list(cells) for _, cells in groupby(admitted, key=key))

@@ -4,8 +4,9 @@ import argparse
 from pathlib import Path
 
 from commwall.analysis.census import census_tables
+from commwall.analysis.files import write_tables
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import tidy_tables, write_tables
+from commwall.analysis.tables import tidy_tables
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout

@@ -15,7 +15,7 @@ from commwall.analysis.wording import centre_text, share_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.overview import NO_FLOOR, control_text
 from commwall.report.page import Page
-from commwall.schema.case import LEGS, Leg, TrainingCase
+from commwall.schema.case import LEGS, Leg, StepMode, TrainingCase
 from commwall.schema.metrics import METRICS, Metric
 from commwall.schema.result import LEAST_BOUND_SHARE, MarkName
 from commwall.schema.units import time_text
@@ -34,9 +34,11 @@ FORMULAS = (
     "Scaling efficiency = throughput of full / (processes × throughput of single).",
     "A trace is not used: time in a collective contains waiting for the other ranks.",
 )
-STEP_MODES = {
+STEP_MODES: Mapping[StepMode, str] = {
     "eager": "the host starts every kernel of every step, as most programs do",
-    "captured": "the step is captured once and replayed, so the host does not set its time",
+    "compile": "blocks of the model are compiled; the host starts what the compiler left",
+    "captured": "the whole step is recorded once and replayed, so that the host need not keep up",
+    "compiled_captured": "blocks are compiled and the whole step is recorded and replayed",
 }
 MARK_WORDS: Mapping[MarkName, str] = {
     "host_bound": "the host, not the devices, set the step time",
@@ -96,7 +98,7 @@ def windows(page: Page) -> Html:
     for name, case in _training(page).items():
         own = case.windows
         times = (own.full_s, own.other_s, own.warmup_max_s)
-        shown = (*map(time_text, times), str(own.min_steps), case.step_mode, case.precision)
+        shown = (*map(time_text, times), str(own.min_steps), _words(case.step_mode), case.precision)
         settings.setdefault(shown, []).append(name)
     if not settings:
         return paragraph("No window of a leg: this campaign trains nothing.")
