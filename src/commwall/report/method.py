@@ -9,11 +9,11 @@ import pandas as pd
 
 from commwall.analysis.census import ALL
 from commwall.analysis.names import PRIMARIES
-from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts
+from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts, why_unused
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, share_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.overview import NO_FLOOR, control_text
+from commwall.report.overview import NO_FLOOR, control_text, lowered
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, Leg, StepMode, TrainingCase
 from commwall.schema.metrics import METRICS, Metric
@@ -79,7 +79,7 @@ def noise_lines(page: Page) -> Iterator[str]:
         for topic in TOPICS:
             own = topic_verdicts(page.analysis, control, topic)
             if own and topic.quantity in PRIMARIES:
-                yield f"A/A control, {topic.title}: {control_text(own, topic.noun)}"
+                yield f"A/A control, {lowered(topic.title)}: {control_text(own, topic.noun)}"
 
 
 def legs(page: Page) -> Html:
@@ -270,7 +270,7 @@ def _noise_row(page: Page, verdict: Verdict) -> tuple[str, ...]:
         verdict.case,
         verdict.quantity.label,
         page.analysis.names[verdict.comparison.a],
-        centre_text(ratio) if ratio else f"none: {verdict.why_none}",
+        centre_text(ratio) if ratio else f"none: {why_unused(page.analysis, verdict)}",
         "unknown" if floor is None else share_text(floor),
         str(verdict.n),
     )

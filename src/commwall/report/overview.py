@@ -100,10 +100,12 @@ def topic_cards(page: Page, topic: Topic = TRAINING) -> Html:
 
 
 def quantity_tables(page: Page) -> Html:
-    """Every quantity of every comparison and training case, folded, one table each."""
+    """Every quantity of every comparison and training case with a usable round, folded."""
     analysis = page.analysis
     own = [verdict for verdict in analysis.verdicts if verdict.suite == "training"]
-    places = dict.fromkeys((v.comparison, v.case) for v in own)
+    places = dict.fromkeys((v.comparison, v.case) for v in own if v.rounds)
+    if not places:
+        return paragraph("No training case has a usable round of both sides.", "missing")
     return joined(_quantity_table(analysis, *place) for place in places)
 
 
@@ -122,7 +124,7 @@ def _answer(analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] 
     sides = f"{a} twice (A/A control)" if comparison.control else f"{a} against {b}"
     unknown = not floors and not comparison.control
     return Answer(
-        place=f"{sides}: {_small(first)}",
+        place=f"{sides}: {lowered(first)}",
         verdict=verdict,
         details=(
             *(f"{title}: {text}" for title, text in others),
@@ -147,7 +149,8 @@ def _rounds_not_used(
         yield f"Not used: {', '.join(places)}; the reasons stand among the gaps."
 
 
-def _small(title: str) -> str:
+def lowered(title: str) -> str:
+    """A title as it goes on a sentence."""
     return title[:1].lower() + title[1:]
 
 
@@ -265,8 +268,6 @@ def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Ht
     own = [v for v in analysis.verdicts if (v.comparison, v.case) == (comparison, case)]
     control = ", A/A control" if comparison.control else ""
     caption = f"Case {case}{control}: A = {a}, B = {b}."
-    if not any(verdict.rounds for verdict in own):
-        return paragraph(f"{caption} None: {why_unused(analysis, own[0])}.", "caption")
     level = f"{100 * analysis.confidence:g} %"
     spread = "rounds: median (min to max)"
     heads = (
