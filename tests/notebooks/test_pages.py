@@ -65,7 +65,7 @@ def test_every_number_of_the_verdicts_is_a_cell_of_ratios(published: Layout) -> 
     assert _untraced(row, own, SCALES) == []
     page = _page(published, "throughput")
     (of_rounds,) = re.findall(r'<tr class="decided">(.*?)</tr>', page)
-    assert len(_numbers(of_rounds)) == 14
+    assert len(_numbers(of_rounds)) == 15
     assert _untraced(of_rounds, own, SCALES) == []
     first = _cards(page)[0]
     assert len(_numbers(first)) == 4
