@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import Quantity
-from commwall.report import energy, figures, narrative
+from commwall.report import energy, figures, narrative, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -28,14 +28,14 @@ narrative.headline(page)
 # ## Verdict
 
 # %%
-energy.verdicts(page)
+overview.topic_cards(page, overview.ENERGY)
 
 # %% [markdown]
 # ## Samples for a watt-hour
 
 # %%
 picture(
-    figures.quantity_figure(page.tables, page.looks, energy.PER_WATT_HOUR),
+    figures.quantity_figure(page.tables, page.looks, overview.ENERGY.quantity),
     "Samples per watt-hour: bar = geometric mean over rounds, line = interval, marks = rounds.",
 )
 

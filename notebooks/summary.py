@@ -16,7 +16,7 @@ campaign = None
 confidence = None
 
 # %%
-from commwall.report import figures, narrative, operations
+from commwall.report import figures, narrative, overview, platforms
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -27,16 +27,16 @@ narrative.headline(page)
 # ## Verdict
 
 # %%
-narrative.verdicts(page)
+overview.answer_cards(page)
 
 # %%
-operations.main_verdicts(page)
+overview.verdict_tables(page)
 
 # %%
 picture(
     figures.ratios_figure(page.tables),
     "Throughput ratio: line = confidence interval, large mark = geometric mean, small dots = "
-    "rounds. Right of 1 the first of the two is faster.",
+    "rounds, grey = noise floor. Right of 1 the first of the two is faster.",
 )
 
 # %% [markdown]
@@ -49,13 +49,13 @@ picture(
 )
 
 # %%
-narrative.quantity_tables(page)
+overview.quantity_tables(page)
 
 # %% [markdown]
 # ## What was compared
 
 # %%
-narrative.platforms(page)
+platforms.treatments(page)
 
 # %%
 narrative.cases(page)

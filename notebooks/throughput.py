@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import Quantity
-from commwall.report import figures, limits, narrative
+from commwall.report import figures, limits, narrative, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -28,7 +28,7 @@ narrative.headline(page)
 # ## Verdict
 
 # %%
-narrative.verdicts(page)
+overview.topic_cards(page)
 
 # %%
 narrative.decomposition(page)

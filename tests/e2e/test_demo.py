@@ -129,7 +129,7 @@ def test_pages_tables_and_notebooks_are_published(demo: Demo) -> None:
     site = demo.root / "results/site"
     folder = site / demo.campaign
     assert (site / "index.html").stat().st_size > 0
-    for name in ("summary", "throughput", "memory", "collectives", "energy"):
+    for name in ("summary", "throughput", "memory", "collectives", "energy", "platforms", "method"):
         assert (folder / f"{name}.html").stat().st_size > 0
         assert (folder / f"{name}.ipynb").stat().st_size > 0
     assert list(folder.rglob("*.csv")) and list(folder.rglob("*.parquet"))

@@ -18,7 +18,7 @@ to step; the five steps of a round lie at -2, -1, 0, 1 and 2 % of the value abov
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def record(name: str, round_: int, rounds: int = 5) -> Record:
             fingerprint="golden-machine", cpu_model="Golden CPU", cpu_count=2, boot_digest="0" * 12
         ),
         software=_software(),
-        series=(*_steps(legs), *_others(has_energy)),
+        series=(*steps(legs), *others(has_energy)),
         gaps=() if has_energy else (Gap(what="energy_j", reason=NO_COUNTER),),
     ).sealed()
 
@@ -178,7 +178,8 @@ def _software() -> SoftwareFacts:
     )
 
 
-def _steps(legs: dict[Leg, int]) -> Iterable[Series]:
+def steps(legs: Mapping[Leg, float]) -> Iterable[Series]:
+    """Warm-up and steps of each leg, from its time [ms]."""
     for leg, milliseconds in legs.items():
         slowest = [milliseconds / 1000 * factor for factor in STEP_PATTERN]
         yield _step_series(leg, 0, "warmup", (10 * slowest[0],))
@@ -196,7 +197,8 @@ def _step_series(leg: Leg, rank: int, phase: str, values: Iterable[float]) -> Se
     )
 
 
-def _others(has_energy: bool) -> Iterable[Series]:
+def others(has_energy: bool) -> Iterable[Series]:
+    """Losses, gradient norms, memory, and energy where there is a counter."""
     for rank in (0, 1):
         yield Series(metric="loss", unit="1", leg="full", rank=rank, values=LOSSES)
         yield Series(metric="gradient_norm", unit="1", leg="full", rank=rank, values=(4, 3, 2))

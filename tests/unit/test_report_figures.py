@@ -1,20 +1,24 @@
 """Figures: zero-based bars, one colour per platform, every round drawn, emulation in titles."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from commwall.analysis.names import PRIMARY, Quantity
-from commwall.analysis.result import analyse
+from commwall.analysis.result import analyse, analyse_campaign
 from commwall.analysis.tables import Tables, tidy_tables
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report import figures
 from commwall.report.style import COLORS, Look, looks_of, picture
 from tests.golden.build import CAMPAIGN, FULL_MS, plan, record
+from tests.golden.many import CAMPAIGN as MANY
+from tests.golden.many import write_campaign as write_many
 
 Draw = Callable[[Tables, dict[str, Look]], Figure]
 LOOKS = looks_of(platform.name for platform in plan().platforms)
@@ -57,14 +61,27 @@ def test_axes_carry_units_and_figures_can_be_embedded(tables: Tables, name: str)
     assert 'alt="a &lt;caption&gt;"' in shown and "data:image/svg+xml;base64," in shown
 
 
-@pytest.mark.parametrize("name", ["throughput", "legs"])
-def test_bars_start_at_zero_in_the_platforms_colours(tables: Tables, name: str) -> None:
-    for axes in DRAWN[name](tables, LOOKS).axes:
-        bars = list(axes.patches)
-        assert [bar.get_x() for bar in bars] == [0] * 3
-        assert axes.get_xlim()[0] <= 0
-        assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == list(COLORS[:3])
-        assert len({bar.get_hatch() for bar in bars}) == 3
+@pytest.mark.parametrize(("name", "groups"), [("throughput", 1), ("legs", 4)])
+def test_bars_start_at_zero_in_the_platforms_colours(
+    tables: Tables, name: str, groups: int
+) -> None:
+    (axes,) = DRAWN[name](tables, LOOKS).axes
+    bars = list(axes.patches)
+    assert [bar.get_x() for bar in bars] == [0] * 3 * groups
+    assert axes.get_xlim()[0] <= 0
+    assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == list(COLORS[:3]) * groups
+    assert len({bar.get_hatch() for bar in bars}) == 3
+
+
+def test_bars_of_legs_and_their_rounds_are_those_of_the_leg(tables: Tables) -> None:
+    (axes,) = figures.legs_figure(tables, LOOKS).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        *("leg full", "leg nosync", "leg comm", "leg single")
+    ]
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths[3:] == pytest.approx([0.09, 0.09, 0.09, 0.04, 0.15, 0.04, 0.08, 0.08, 0.08])
+    rounds = [line for line in axes.lines if len(line.get_xdata()) == 5]
+    assert [set(line.get_xdata()) for line in rounds[9:]] == [{0.08}] * 3
 
 
 def test_compute_and_exposed_communication_add_up_to_the_step(tables: Tables) -> None:
@@ -128,3 +145,52 @@ def test_tables_without_rows_give_a_sentence_that_says_so(name: str) -> None:
 
 def _is_nan(values: object) -> bool:
     return bool(pd.isna(pd.Series(values)).all())
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """Four models on three platforms."""
+    layout = write_many(tmp_path_factory.mktemp("many"))
+    return tidy_tables(analyse_campaign(layout, MANY, 0.95))
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_labels_of_many_cases_do_not_overlap(many: Tables, name: str) -> None:
+    figure = DRAWN[name](many, LOOKS)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    for axes in figure.axes:
+        for texts in (axes.get_yticklabels(), axes.get_xticklabels(), axes.texts):
+            boxes = [t.get_window_extent(renderer) for t in texts if t.get_text()]
+            assert not [
+                (one, two)
+                for one, two in pairwise(sorted(boxes, key=lambda box: (box.y0, box.x0)))
+                if one.overlaps(two)
+            ]
+        legends = [legend.get_window_extent(renderer) for legend in figure.legends]
+        assert not any(legend.overlaps(axes.get_window_extent()) for legend in legends)
+        title = figure.texts[0].get_window_extent(renderer)
+        assert not title.overlaps(axes.get_window_extent())
+        assert title.x1 <= figure.bbox.x1
+
+
+def test_ratios_of_all_cases_stand_on_one_axis_with_their_own_floors(many: Tables) -> None:
+    (axes,) = figures.ratios_figure(many).axes
+    labels = [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()]
+    assert labels[:3] == ["bert-demo", "bert-demo, A/A control", "resnet-demo"]
+    assert len(labels) == 7  # four controls; Transformer-XL has no ratio
+    floors = [bar for bar in axes.patches if bar.get_height() == pytest.approx(0.9)]
+    assert len(floors) == 3
+    assert all(bar.get_x() < 1 < bar.get_x() + bar.get_width() for bar in floors)
+
+
+def test_pure_numbers_share_an_axis_and_name_their_platforms_once(many: Tables) -> None:
+    figure = figures.quantity_figure(many, LOOKS, Quantity("scaling_efficiency"))
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        *("bert-demo", "resnet-demo", "swin-demo", "transformer-xl-demo")
+    ]
+    assert len(axes.patches) == 3 * 4 - 1
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 3
+    assert len(figures.quantity_figure(many, LOOKS, PRIMARY).axes) == 4

@@ -24,6 +24,8 @@ def test_pages_are_there(rendered: Checkout) -> None:
         "index.html",
         f"{campaign}/summary.html",
         f"{campaign}/throughput.html",
+        f"{campaign}/platforms.html",
+        f"{campaign}/method.html",
     }
 
 

@@ -5,6 +5,7 @@ import sys
 
 from commwall.host.locks import hold_checkout
 from commwall.records.state import read_state
+from commwall.report.pages import PAGES, pages_for
 
 DRIVER = sys.executable
 """Python of this environment. Rules name it as a resource: as a parameter it would make
@@ -14,14 +15,6 @@ ALL = [campaign.id for campaign in SITUATION.campaigns]
 OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
-NOTEBOOKS = {
-    "summary": None,
-    "throughput": "training",
-    "memory": "memory",
-    "collectives": "collectives",
-    "energy": "training",
-}
-"""Notebook -> the suite that a campaign must have for it; None for any."""
 CONFIDENCE = SITUATION.config.confidence
 
 
@@ -34,7 +27,7 @@ wildcard_constraints:
     c=any_of(ALL),
     suite="[a-z]+",
     environment="bench|report",
-    notebook=any_of(NOTEBOOKS),
+    notebook=any_of(PAGES),
 
 
 def looked_at(wildcards) -> list[str]:
@@ -69,8 +62,7 @@ def pages_of(campaigns: list[str]) -> list[str]:
     return [
         f"results/{c}/notebooks/{notebook}.html"
         for c in campaigns
-        for notebook, suite in NOTEBOOKS.items()
-        if suite is None or suite in SUITES[c]
+        for notebook in pages_for(set(SUITES[c]))
     ]
 
 

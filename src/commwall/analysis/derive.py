@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.names import HOST_GAP, Quantity
 from commwall.analysis.points import point_values
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
@@ -65,6 +65,8 @@ def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
         else:
             steps[leg] = median(slowest_rank(record, leg))
     values |= {Quantity("step_time_s", leg): value for leg, value in steps.items()}
+    gaps = {leg: host_gap(record, leg) for leg in steps}
+    values |= {Quantity(HOST_GAP, leg): gap for leg, gap in gaps.items() if gap is not None}
     for formula in FORMULAS:
         quantity, reason = Quantity(formula.metric_id), _why_absent(record, formula, steps)
         if not quantity.concerns(record.case):
@@ -106,6 +108,16 @@ def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
     """Time of each measured step of a leg [s], shape (steps,): the largest over the ranks."""
     ranks = [series.values for series in _series(record, "step_time_s", leg)]
     return tuple(max(times) for times in zip(*ranks, strict=True))
+
+
+def host_gap(record: Record, leg: Leg) -> float | None:
+    """Share of a leg's step in which the device waits for the host [1]; None if not measured.
+
+    The median step against that of steps enqueued beforehand, on the rank that waits most.
+    """
+    timed = {s.rank: median(s.values) for s in _series(record, "step_time_s", leg)}
+    queued = {s.rank: median(s.values) for s in _series(record, "queued_step_time_s", leg)}
+    return max((1 - queued[rank] / timed[rank] for rank in queued), default=None)
 
 
 def throughput(record: Record, step_time_s: float) -> float:

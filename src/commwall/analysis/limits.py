@@ -22,7 +22,7 @@ from statistics import median
 from typing import Literal
 
 from commwall.analysis.derive import MFU
-from commwall.analysis.names import Quantity
+from commwall.analysis.names import HOST_GAP, Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.records.admit import refusals
@@ -38,7 +38,6 @@ HALF = 0.5
 """Least share of a bound that may be called the limit: below it something else takes longer."""
 OPTIMISER_BYTES = 28
 """Float32 traffic of AdamW for a parameter: 4 values read, 3 written [byte]."""
-HOST_GAP = "host_gap_share"
 QUEUED = "queued_step_time_s"
 HOST_BOUND = "host_bound"
 MEMORY_SHARE = Quantity("memory_share")

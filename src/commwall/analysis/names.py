@@ -5,12 +5,13 @@ Layer: analysis. Reads and writes no file.
 
 from dataclasses import dataclass
 
-from commwall.schema.case import LEGS, Case, Leg, SuiteName, TrainingCase
+from commwall.schema.case import CAPTURING, LEGS, Case, Leg, SuiteName, TrainingCase
 from commwall.schema.metric import Metric
 from commwall.schema.metrics import METRICS
 from commwall.schema.plan import Plan, PlannedPlatform
 
 EMULATED = "emulated"
+HOST_GAP = "host_gap_share"
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,22 @@ class Quantity:
         return self.metric.label + (f" ({self.leg})" if self.leg else "")
 
     def concerns(self, case: Case) -> bool:
-        """Whether a case of its suite has it: its leg is asked for, its samples are tokens."""
+        """Whether a case of its suite has it: its leg is asked for, its samples are tokens, its
+        steps are recorded.
+        """
         if not isinstance(case, TrainingCase):
             return True
         if self.metric_id == "throughput_tokens_per_s":
             return case.sequence_length is not None
+        if self.metric_id == HOST_GAP and case.step_mode not in CAPTURING:
+            return False
         return self.leg is None or self.leg in case.legs
 
 
 PRIMARY = Quantity("throughput_samples_per_s")
 """The quantity a verdict on training is about; all others explain it."""
-SIGNED = frozenset({Quantity("exposed_comm_time_s"), Quantity("overlap_ratio")})
+HOST_GAPS = tuple(Quantity(HOST_GAP, leg) for leg in LEGS)
+SIGNED = frozenset({Quantity("exposed_comm_time_s"), Quantity("overlap_ratio"), *HOST_GAPS})
 """Differences, which may be negative; all other quantities are positive."""
 OPERATION_TIME = Quantity("operation_time_s")
 EAGER_TIME = Quantity("eager_time_s")
@@ -64,6 +70,7 @@ _TRAINING: tuple[Quantity, ...] = (
     Quantity("energy_efficiency_samples_per_wh"),
     Quantity("mean_power_w"),
     *(Quantity("step_time_s", leg) for leg in LEGS),
+    *HOST_GAPS,
     Quantity("peak_memory_bytes"),
 )
 QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {

@@ -1,14 +1,12 @@
 """Tidy tables: one row a value, units in the column `unit`, metric identifiers of the registry.
 
-Layer: analysis. Writes `results/<campaign>/tables/<name>.csv` and `.parquet`. The only module
-of this layer that needs pandas. Figures and pages read these tables, so that every number on a
-page stands in a file beside it.
+Layer: analysis. Writes no file; `commwall.analysis.files` does. Figures and pages read these
+tables, so that every number on a page stands in a file beside it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from statistics import fmean, geometric_mean, median
 from typing import Any
 
@@ -33,7 +31,6 @@ from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
 from commwall.analysis.yardsticks import yardstick_rows
-from commwall.records.store import PART
 from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import PairedRatio, relative_spread
 
@@ -75,30 +72,6 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "yardsticks": yardstick_rows,
     }
     return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
-
-
-def write_tables(tables: Tables, folder: Path) -> tuple[Path, ...]:
-    """Write every table as CSV and Parquet.
-
-    Returns:
-        The paths written.
-
-    Raises:
-        OSError: if the file system refuses.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for field in fields(tables):
-        table: pd.DataFrame = getattr(tables, field.name)
-        written.append(_write(folder / f"{field.name}.csv", table.to_csv(index=False).encode()))
-        written.append(_write(folder / f"{field.name}.parquet", table.to_parquet(index=False)))
-    return tuple(written)
-
-
-def _write(path: Path, content: bytes) -> Path:
-    part = path.with_name(path.name + PART)
-    part.write_bytes(content)
-    return part.rename(path)
 
 
 def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
@@ -163,10 +136,12 @@ def _platform_rows(analysis: Analysis) -> Iterator[Row]:
 def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
     """Admitted cells of one platform and case together, in plan order."""
     plan = analysis.evidence.plan
-    order = [platform.name for platform in plan.platforms] if plan else []
+    platforms = [platform.name for platform in plan.platforms] if plan else []
+    cases = [(s.suite, case) for s in plan.suites for case in s.cases] if plan else []
 
-    def key(cell: Cell) -> tuple[str, int]:
-        return cell.record.id.case, order.index(cell.record.id.platform)
+    def key(cell: Cell) -> tuple[int, int]:
+        place = cell.record.id
+        return cases.index((place.suite, place.case)), platforms.index(place.platform)
 
     admitted = sorted((cell for cell in analysis.cells if not cell.refusals), key=key)
     return (list(cells) for _, cells in groupby(admitted, key=key))

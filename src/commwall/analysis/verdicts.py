@@ -68,16 +68,23 @@ class Verdict:
         return self.effect.winner if decided and self.effect else None
 
     @property
+    def open_difference(self) -> float | None:
+        """Largest relative difference that the interval leaves open [1]: its farther end.
+
+        None where there is no interval.
+        """
+        if self.ratio is None or self.ratio.interval is None:
+            return None
+        ends = (self.ratio.interval.low, self.ratio.interval.high)
+        return math.exp(max(abs(math.log(end)) for end in ends)) - 1
+
+    @property
     def noise_floor(self) -> float | None:
         """Largest relative difference between equal treatments that the control leaves open [1].
 
-        The farther end of the control's interval; None where it has no interval.
+        None where the control has no interval.
         """
-        ratio = self.control.ratio if self.control else None
-        if ratio is None or ratio.interval is None:
-            return None
-        ends = (ratio.interval.low, ratio.interval.high)
-        return math.exp(max(abs(math.log(end)) for end in ends)) - 1
+        return self.control.open_difference if self.control else None
 
     @property
     def above_noise(self) -> bool | None:

@@ -28,7 +28,7 @@ def sentence(verdict: Verdict, names: Names) -> str:
     if effect is None or not ratio.excludes_one:
         return f"{_against(verdict, names)}: cannot tell with {_rounds(ratio.n)}, {_need(ratio)}."
     return (
-        f"{names[effect.winner]} {_is_better(verdict)} by {effect_text(effect)[0]} % "
+        f"{names[effect.winner]} {better_text(verdict)} by {effect_text(effect)[0]} % "
         f"({effect_text(effect)[1]}, n = {ratio.n}) than {names[effect.loser]}."
     )
 
@@ -46,15 +46,15 @@ def effect_text(effect: Effect) -> tuple[str, str]:
 
 def short_text(verdict: Verdict) -> str:
     """The verdict for a table cell that stands under the names of both sides."""
-    ratio, effect = verdict.ratio, verdict.effect
-    if ratio is None:
-        return f"none: {verdict.why_none}"
-    if effect is None or not ratio.excludes_one:
-        no_spread = ", no spread" if ratio.n > 1 and ratio.interval is None else ""
-        return f"cannot tell with {_rounds(ratio.n)}{no_spread}"
-    size, ends = effect_text(effect)
-    side = "A" if effect.winner == verdict.comparison.a else "B"
-    return f"{side} {_is_better(verdict)} by {size} % ({ends})"
+    return _short_text(verdict, better_text(verdict))
+
+
+def brief_text(verdict: Verdict) -> str:
+    """As `short_text`, where the quantity stands above the cell already."""
+    if verdict.quantity.metric_id in _FASTER:
+        return short_text(verdict)
+    lower = verdict.quantity.metric.direction == "lower"
+    return _short_text(verdict, "is lower" if lower else "is higher")
 
 
 def ratio_text(verdict: Verdict) -> str:
@@ -117,6 +117,17 @@ def spread_text(verdict: Verdict, names: Names) -> str:
     return f"Spread between rounds: {', '.join(parts)}." if parts else ""
 
 
+def spread_short_text(verdict: Verdict) -> str:
+    """Between-round spread of A and B for a table cell: "1.2 %, 3.4 %"."""
+    known = [share_text(spread) for spread in verdict.spreads if spread is not None]
+    return ", ".join(known) or "none"
+
+
+def share_text(share: float) -> str:
+    """A share [1] as a percentage with one decimal."""
+    return f"{_percent(share, 1)} %"
+
+
 def values_text(verdict: Verdict, names: Names) -> str:
     """Median of each side with its unit."""
     if verdict.medians is None:
@@ -139,6 +150,26 @@ def decomposition_text(part: Decomposition | Undecomposed) -> str:
     )
 
 
+def better_text(verdict: Verdict) -> str:
+    """What the better side is or has: "is faster", "has lower latency"."""
+    metric = verdict.quantity.metric
+    if metric.id in _FASTER:
+        return "is faster"
+    return f"has {'lower' if metric.direction == 'lower' else 'higher'} {verdict.quantity.label}"
+
+
+def _short_text(verdict: Verdict, better: str) -> str:
+    ratio, effect = verdict.ratio, verdict.effect
+    if ratio is None:
+        return f"none: {verdict.why_none}"
+    if effect is None or not ratio.excludes_one:
+        no_spread = ", no spread" if ratio.n > 1 and ratio.interval is None else ""
+        return f"cannot tell with {_rounds(ratio.n)}{no_spread}"
+    size, ends = effect_text(effect)
+    side = "A" if effect.winner == verdict.comparison.a else "B"
+    return f"{side} {better} by {size} % ({ends})"
+
+
 def _control_text(verdict: Verdict) -> str:
     if verdict.ratio is None or verdict.ratio.interval is None:
         why = _why_no_floor(verdict)
@@ -153,13 +184,6 @@ def _control_text(verdict: Verdict) -> str:
 
 def _against(verdict: Verdict, names: Names) -> str:
     return f"{names[verdict.comparison.a]} against {names[verdict.comparison.b]}"
-
-
-def _is_better(verdict: Verdict) -> str:
-    metric = verdict.quantity.metric
-    if metric.id in _FASTER:
-        return "is faster"
-    return f"has {'lower' if metric.direction == 'lower' else 'higher'} {verdict.quantity.label}"
 
 
 def _why_no_floor(control: Verdict) -> str | None:

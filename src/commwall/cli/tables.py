@@ -3,8 +3,10 @@
 import argparse
 from pathlib import Path
 
+from commwall.analysis.census import census_tables
+from commwall.analysis.files import write_tables
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import tidy_tables, write_tables
+from commwall.analysis.tables import tidy_tables
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
@@ -22,6 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path.cwd()
     layout = Layout(root)
     analysis = analyse_campaign(layout, arguments.campaign, confidence_level(root))
-    for path in write_tables(tidy_tables(analysis), layout.tables_dir(arguments.campaign)):
+    frames = {**vars(tidy_tables(analysis)), **vars(census_tables(analysis))}
+    for path in write_tables(frames, layout.tables_dir(arguments.campaign)):
         print(path.relative_to(root))
     return 0

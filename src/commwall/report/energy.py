@@ -6,12 +6,9 @@ Layer: report. Reads and writes no file.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from commwall.analysis.names import Quantity
 from commwall.analysis.tables import Tables
-from commwall.analysis.wording import noise_text, ratio_text, sentence, values_text
 from commwall.report.figures import Looks, emulated_in, nothing
-from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.narrative import refused_text
+from commwall.report.html import Html, bullets, paragraph, table
 from commwall.report.page import Page
 from commwall.report.style import (
     INK,
@@ -24,7 +21,6 @@ from commwall.report.style import (
 from commwall.schema.metrics import METRICS
 from commwall.schema.units import quantity_text
 
-PER_WATT_HOUR = Quantity("energy_efficiency_samples_per_wh")
 COUNTED, POLLED, IDLE = "mean_power_w", "power_w", "idle_power_w"
 NOT_COUNTED = (
     "Energy is that of the counted domains: on GPUs the boards themselves, on a CPU its packages "
@@ -32,23 +28,6 @@ NOT_COUNTED = (
     "Where a step waits for the host, the energy of waiting is in the numbers.",
     "Idle power is read just before a launch; after other work a GPU may not have come to rest.",
 )
-
-
-def verdicts(page: Page) -> Html:
-    """Each verdict on samples per watt-hour, with ratio and medians."""
-    own = [verdict for verdict in page.analysis.verdicts if verdict.quantity == PER_WATT_HOUR]
-    names = page.analysis.names
-    cards = []
-    for verdict in sorted(own, key=lambda verdict: verdict.comparison.control):
-        details = [values_text(verdict, names), f"Ratio: {ratio_text(verdict)}."]
-        details.append(noise_text(verdict))
-        shown = [*(details if verdict.ratio else ()), refused_text(verdict, page.analysis)]
-        lines = [paragraph(text, "detail") for text in shown if text]
-        head = paragraph(f"case {verdict.case}, {verdict.quantity.label}", "place")
-        said = paragraph(sentence(verdict, names), "verdict")
-        control = " control" if verdict.comparison.control else ""
-        cards.append(joined([head, said, *lines], f"card{control}"))
-    return joined(cards) if cards else paragraph("No verdict: no comparison has a common case.")
 
 
 def power_figure(tables: Tables, looks: Looks) -> Figure:

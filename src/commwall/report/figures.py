@@ -22,6 +22,7 @@ from commwall.report.style import (
     Look,
     new_figure,
     panel_height,
+    platform_legend,
     row_labels,
     title_figure,
     value_axis,
@@ -30,6 +31,10 @@ from commwall.schema.case import LEGS
 from commwall.schema.metrics import METRICS
 
 Looks = Mapping[str, Look]
+Groups = list[tuple[str, pd.DataFrame]]
+"""Label and bars of each group."""
+GROUP_GAP = 0.6
+"""Room between groups, in bars."""
 COMPUTE = Quantity("step_time_s", "nosync")
 FULL = Quantity("step_time_s", "full")
 EXPOSED = Quantity("exposed_comm_time_s")
@@ -38,38 +43,52 @@ MOST_ROOM = 3.0
 
 
 def ratios_figure(tables: Tables) -> Figure:
-    """Throughput ratio of each comparison with interval and rounds, beside the noise floor."""
+    """Throughput ratio of each case and comparison on one axis, each beside its noise floor."""
     verdicts = _of(tables.ratios, PRIMARY).dropna(subset=["ratio"])
     if verdicts.empty:
         return nothing("Throughput ratio: no comparison has a usable round")
-    cases = list(verdicts.groupby("case", sort=False))
-    labels = [f"{row.label_a} / {row.label_b}" for row in verdicts.itertuples()]
-    figure, panels = new_figure(panel_height(len(own), labels) for _, own in cases)
-    for axes, (case, own) in zip(panels, cases, strict=True):
-        pairs = _of(tables.pairs, PRIMARY).query("case == @case")
-        _draw_ratios(axes, own.sort_values("control", kind="stable"), pairs)
-        axes.set_title(f"case {case}")
-    title_figure(figure, "Throughput ratio per comparison", emulated=emulated_in(verdicts))
+    own = verdicts.sort_values("control", kind="stable").sort_values(
+        "case", kind="stable", key=lambda cases: cases.map(list(dict.fromkeys(cases)).index)
+    )
+    labels = _ratio_labels(own)
+    figure, (axes,) = new_figure([panel_height(len(own), labels)])
+    _draw_ratios(axes, own, _of(tables.pairs, PRIMARY))
+    row_labels(axes, labels)
+    sides = own[["label_a", "label_b", "control"]].drop_duplicates()
+    title = "Throughput ratio"
+    if (~sides["control"]).sum() == 1:
+        first = sides[~sides["control"]].iloc[0]
+        title = f"Throughput ratio, {first['label_a']} / {first['label_b']}"
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower right", frameon=False, fontsize=9)
+    title_figure(figure, title, emulated=emulated_in(verdicts))
     return figure
 
 
 def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
-    """One quantity of every platform: mean over rounds, interval, and each round."""
+    """One quantity of every platform: mean over rounds, interval, and each round.
+
+    Pure numbers of all cases share one axis; other quantities have a panel a case.
+    """
     values = _of(tables.platforms, quantity)
     if values.empty:
         return nothing(f"{quantity.label}: no value, see the gaps")
-    cases = list(values.groupby("case", sort=False))
-    figure, panels = new_figure(panel_height(len(own), own["label"]) for _, own in cases)
-    for axes, (case, own) in zip(panels, cases, strict=True):
-        rounds = _admitted(tables, quantity).query("case == @case")
-        for row, platform in enumerate(own.itertuples()):
-            _draw_bar(axes, row, platform, looks[platform.platform])
-            _draw_rounds(axes, row, rounds, platform.platform, looks)
-        row_labels(axes, list(own["label"]))
+    cases = [(str(case), own) for case, own in values.groupby("case", sort=False)]
+    together = quantity.metric.unit == "1" and len(cases) > 1
+    panels = [cases] if together else [[case] for case in cases]
+    heights = (_bars_height(groups, together=together) for groups in panels)
+    figure, axes_of = new_figure(heights)
+    for axes, groups in zip(axes_of, panels, strict=True):
+        _draw_bars(axes, groups, _admitted(tables, quantity), looks)
         value_axis(axes, quantity.metric, label=quantity.label)
-        axes.set_title(f"case {case}")
         axes.axvline(0, color=INK, linewidth=0.8)
-        _show_zero(axes, own)
+        _show_zero(axes, pd.concat([own for _, own in groups]))
+        if not together:
+            (title, own) = groups[0]
+            row_labels(axes, list(own["label"]))
+            axes.set_title(f"case {title}")
+    if together:
+        platform_legend(figure, values, looks)
     title_figure(figure, f"{_capital(quantity.label)} per platform", emulated=emulated_in(values))
     return figure
 
@@ -103,29 +122,23 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
 
 
 def legs_figure(tables: Tables, looks: Looks) -> Figure:
-    """Step time of each leg on each platform."""
+    """Step time of each leg on each platform, a panel a case."""
     steps = tables.platforms.query("metric == 'step_time_s'")
     if steps.empty:
         return nothing("Step times: no usable values")
-    groups = [
-        (case, leg, own)
-        for case, of_case in steps.groupby("case", sort=False)
-        for leg in LEGS
-        if not (own := of_case.query("leg == @leg")).empty
-    ]
-    figure, panels = new_figure(panel_height(len(own), own["label"]) for _, _, own in groups)
-    limit = min(
-        1.2 * max(steps["max"].max(), steps["mean_high"].max()), MOST_ROOM * steps["max"].max()
-    )
-    for axes, (case, leg, own) in zip(panels, groups, strict=True):
-        rounds = _admitted(tables, Quantity("step_time_s", leg)).query("case == @case")
-        for row, platform in enumerate(own.itertuples()):
-            _draw_bar(axes, row, platform, looks[platform.platform])
-            _draw_rounds(axes, row, rounds, platform.platform, looks)
-        row_labels(axes, list(own["label"]))
-        value_axis(axes, METRICS["step_time_s"], label=f"step time, leg {leg}")
-        axes.set_title(f"case {case}, leg {leg}")
-        axes.set_xlim(0, limit)
+    rounds = tables.rounds.query("metric == 'step_time_s' and admitted")
+    cases = [(case, _by_leg(own)) for case, own in steps.groupby("case", sort=False)]
+    heights = (_bars_height(groups, together=True) for _, groups in cases)
+    figure, panels = new_figure(heights)
+    for axes, (case, groups) in zip(panels, cases, strict=True):
+        for_case = rounds[rounds["case"] == case]
+        _draw_bars(axes, groups, for_case, looks)
+        own = steps[steps["case"] == case]
+        value_axis(axes, METRICS["step_time_s"])
+        axes.set_title(f"case {case}")
+        wide = max(own["max"].max(), own["mean_high"].max())
+        axes.set_xlim(0, min(1.2 * wide, MOST_ROOM * own["max"].max()))
+    platform_legend(figure, steps, looks)
     title_figure(figure, "Step time of each leg", emulated=emulated_in(steps))
     return figure
 
@@ -137,19 +150,16 @@ def steps_figure(tables: Tables, looks: Looks) -> Figure:
     )
     if raw.empty:
         return nothing("Steps: no measured steps of leg full")
-    groups = list(raw.groupby(["case", "platform"], sort=False))
-    figure, panels = new_figure(0.8 + 0.22 * own["round"].nunique() for _, own in groups)
-    for axes, ((case, platform), own) in zip(panels, groups, strict=True):
-        look = looks[platform]
-        axes.plot(
-            own["value"], own["round"].astype(int), look.marker, color=look.color, ms=4, alpha=0.45
-        )
-        axes.set_title(f"case {case}: {own['label'].iloc[0]}")
-        axes.set_yticks(sorted(own["round"].astype(int).unique()))
-        axes.set_ylabel("round")
-        axes.invert_yaxis()
+    cases = list(raw.groupby("case", sort=False))
+    figure, panels = new_figure(
+        0.9 + 0.17 * len(own[["platform", "round"]].drop_duplicates()) for _, own in cases
+    )
+    for axes, (case, own) in zip(panels, cases, strict=True):
+        _draw_steps(axes, own, looks)
+        axes.set_title(f"case {case}")
         value_axis(axes, METRICS["step_time_s"], label="step time, leg full, each rank")
-        axes.set_xlim(0, 1.05 * raw.query("case == @case")["value"].max())
+        axes.set_xlim(0, 1.05 * own["value"].max())
+    platform_legend(figure, raw, looks)
     title_figure(figure, "Every timed step", emulated=emulated_in(raw))
     return figure
 
@@ -160,7 +170,7 @@ def losses_figure(tables: Tables, looks: Looks) -> Figure:
     if losses.empty:
         return nothing("Loss: no values")
     cases = list(losses.groupby("case", sort=False))
-    figure, panels = new_figure(3.0 for _ in cases)
+    figure, panels = new_figure(2.2 for _ in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
         for order, (platform, line) in enumerate(own.groupby("platform", sort=False)):
             mean = line.groupby(line["step"].astype(int))["value"].mean()
@@ -169,34 +179,45 @@ def losses_figure(tables: Tables, looks: Looks) -> Figure:
                 mean.index, mean, linestyle=(order, (4, 2)), color=look.color, marker=look.marker,
                 ms=11 - 3 * order, mfc="none", mew=1.6, label=line["label"].iloc[0],
             )  # fmt: skip
+        axes.margins(0.06, 0.2)
         axes.set_title(f"case {case}, rank 0")
         axes.set_xlabel("step after seeding")
         axes.set_ylabel("training loss [1]")
         axes.set_xticks(sorted(own["step"].astype(int).unique()))
-        axes.legend(frameon=False, fontsize=9)
+    platform_legend(figure, losses, looks)
     title_figure(figure, "Loss of the first steps", emulated=emulated_in(losses))
     return figure
 
 
 def _draw_ratios(axes: Axes, verdicts: pd.DataFrame, pairs: pd.DataFrame) -> None:
-    floor = verdicts["noise_floor_percent"].max() / 100
-    if floor == floor:  # not NaN
-        axes.axvspan(1 / (1 + floor), 1 + floor, color="#D9D9D9", label="noise floor (A/A)")
+    named = False
     axes.axvline(1, color=INK, linewidth=0.9)
     for row, verdict in enumerate(verdicts.itertuples()):
+        floor = verdict.noise_floor_percent / 100
+        if floor == floor:  # not NaN
+            words = None if named else "noise floor (A/A)"
+            width = 1 + floor - 1 / (1 + floor)
+            axes.barh(row, width, 0.9, left=1 / (1 + floor), color="#D9D9D9", label=words)
+            named = True
         color, marker = (MUTED, "s") if verdict.control else ("#0072B2", "o")
         own = pairs[(pairs["a"] == verdict.a) & (pairs["b"] == verdict.b)]
-        axes.plot(own["ratio"], [row + 0.22] * len(own), ".", color=color, ms=5, alpha=0.8)
+        ratios = own[own["case"] == verdict.case]["ratio"]
+        axes.plot(ratios, [row + 0.22] * len(ratios), ".", color=color, ms=5, alpha=0.8)
         axes.plot([verdict.ratio_low, verdict.ratio_high], [row, row], color=color, linewidth=2.2)
         axes.plot(verdict.ratio, row, marker, color=color, ms=7, label=None)
         _write_n(axes, row, verdict.n)
-    row_labels(axes, [_ratio_label(v) for v in verdicts.itertuples()])
     axes.set_ylim(len(verdicts) - 0.4, -0.6)
     _ratio_axis(axes, [*pairs["ratio"], *verdicts["ratio_low"], *verdicts["ratio_high"], 1.0])
 
 
-def _ratio_label(verdict: Any) -> str:
-    return f"{verdict.label_a} / {verdict.label_b}" + (" (A/A control)" if verdict.control else "")
+def _ratio_labels(verdicts: pd.DataFrame) -> list[str]:
+    """The case; its two sides too where several comparisons of treatments share the figure."""
+    several = len(verdicts[~verdicts["control"]][["a", "b"]].drop_duplicates()) > 1
+    return [
+        f"{v.case}, A/A control" if v.control
+        else f"{v.case}: {v.label_a} / {v.label_b}" if several else v.case
+        for v in verdicts.itertuples()
+    ]  # fmt: skip
 
 
 def _ratio_axis(axes: Axes, values: list[float]) -> None:
@@ -212,8 +233,6 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.set_xlabel("throughput ratio, first / second [1], logarithmic")
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", frameon=False, fontsize=9)
 
 
 def _ratio_ticks(low: float, high: float) -> list[float]:
@@ -228,11 +247,52 @@ def _ratio_ticks(low: float, high: float) -> list[float]:
     return inside if len(inside) > 1 else [low, 1.0, high]
 
 
-def _draw_bar(axes: Axes, row: int, bar: Any, look: Look) -> None:
+def _by_leg(own: pd.DataFrame) -> Groups:
+    legs = [(f"leg {leg}", own[own["leg"] == leg]) for leg in LEGS]
+    return [(label, of_leg) for label, of_leg in legs if not of_leg.empty]
+
+
+def _bars_height(groups: Groups, *, together: bool) -> float:
+    """Height of a panel [inch]: bars under one label stand closer than bars with their own."""
+    if not together:
+        return panel_height(len(groups[0][1]), groups[0][1]["label"])
+    return 0.95 + 0.27 * sum(len(own) + GROUP_GAP for _, own in groups)
+
+
+def _draw_bars(axes: Axes, groups: Groups, rounds: pd.DataFrame, looks: Looks) -> None:
+    """Bars of each group from the top, labelled at the group's middle."""
+    row, places = 0.0, []
+    for _, own in groups:
+        places.append(row + (len(own) - 1) / 2)
+        for bar in own.itertuples():
+            leg = rounds["leg"].isna() if pd.isna(bar.leg) else rounds["leg"] == bar.leg
+            _draw_bar(axes, row, bar, looks[bar.platform])
+            _draw_rounds(axes, row, rounds[(rounds["case"] == bar.case) & leg], bar.platform, looks)
+            row += 1
+        row += GROUP_GAP
+    axes.set_ylim(row - GROUP_GAP - 0.4, -0.6)
+    row_labels(axes, [label for label, _ in groups], places)
+
+
+def _draw_steps(axes: Axes, own: pd.DataFrame, looks: Looks) -> None:
+    """A line of marks for each round and platform, rounds from the top."""
+    rounds = sorted(own["round"].astype(int).unique())
+    platforms = list(dict.fromkeys(own["platform"]))
+    pitch = 0.8 / len(platforms)
+    for place, platform in enumerate(platforms):
+        line, look = own[own["platform"] == platform], looks[platform]
+        heights = line["round"].astype(int) + (place - (len(platforms) - 1) / 2) * pitch
+        axes.plot(line["value"], heights, look.marker, color=look.color, ms=3.5, alpha=0.45)
+    axes.set_yticks(rounds)
+    axes.set_ylabel("round")
+    axes.set_ylim(max(rounds) + 0.6, min(rounds) - 0.6)
+
+
+def _draw_bar(axes: Axes, row: float, bar: Any, look: Look) -> None:
     axes.barh(
         row,
         bar.mean,
-        height=0.55,
+        height=0.72,
         color=look.color,
         hatch=look.hatch,
         edgecolor="white",
@@ -241,14 +301,14 @@ def _draw_bar(axes: Axes, row: int, bar: Any, look: Look) -> None:
     _draw_interval(axes, row, bar)
 
 
-def _draw_interval(axes: Axes, row: int, bar: Any) -> None:
+def _draw_interval(axes: Axes, row: float, bar: Any) -> None:
     if bar.mean_low == bar.mean_low:  # not NaN
         axes.plot([bar.mean_low, bar.mean_high], [row, row], color=INK, linewidth=1.8)
         axes.plot([bar.mean_low, bar.mean_high], [row, row], "|", color=INK, ms=9, mew=1.8)
     _write_n(axes, row, bar.n)
 
 
-def _draw_rounds(axes: Axes, row: int, rounds: pd.DataFrame, platform: str, looks: Looks) -> None:
+def _draw_rounds(axes: Axes, row: float, rounds: pd.DataFrame, platform: str, looks: Looks) -> None:
     own = rounds[rounds["platform"] == platform]["value"]
     axes.plot(
         own, [row + 0.16] * len(own), looks[platform].marker,
@@ -256,7 +316,7 @@ def _draw_rounds(axes: Axes, row: int, rounds: pd.DataFrame, platform: str, look
     )  # fmt: skip
 
 
-def _draw_parts(axes: Axes, row: int, compute: float, exposed: float, look: Look) -> None:
+def _draw_parts(axes: Axes, row: float, compute: float, exposed: float, look: Look) -> None:
     """Compute from zero, exposed communication from there on: back over it where negative."""
     axes.barh(row, compute, height=0.55, color=look.color, alpha=0.85, edgecolor="white")
     axes.barh(
@@ -274,7 +334,7 @@ def _parts_legend(figure: Figure) -> None:
     figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False, fontsize=9)
 
 
-def _write_n(axes: Axes, row: int, n: int) -> None:
+def _write_n(axes: Axes, row: float, n: int) -> None:
     axes.annotate(
         f"n = {n}", (1, row), xycoords=("axes fraction", "data"), xytext=(4, 0),
         textcoords="offset points", va="center", fontsize=9, color=INK, annotation_clip=False,

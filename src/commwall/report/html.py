@@ -21,6 +21,15 @@ class Html:
         return self.markup
 
 
+@dataclass(frozen=True)
+class Group:
+    """Rows of a table below one title."""
+
+    title: str
+    rows: Sequence[tuple[str, Sequence[str]]]
+    """CSS class and cells of each row; with fewer cells than heads the last one spans the rest."""
+
+
 def paragraph(text: str, kind: str = "") -> Html:
     """One paragraph; `kind` is its CSS class."""
     return Html(f'<p class="{escape(kind)}">{escape(text)}</p>')
@@ -47,12 +56,38 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
     )
 
 
+def grouped_table(heads: Sequence[str], groups: Iterable[Group], caption: str) -> Html:
+    """A table whose rows stand in groups, each below its own title."""
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    bodies = "".join(_group(group, len(heads)) for group in groups)
+    return Html(
+        f'<p class="caption">{escape(caption)}</p><div class="scroll"><table>'
+        f"<thead><tr>{head}</tr></thead>{bodies}</table></div>"
+    )
+
+
+def folded(title: str, content: Html) -> Html:
+    """Content that a reader opens; its title stays in sight."""
+    return Html(f"<details><summary>{escape(title)}</summary>{content.markup}</details>")
+
+
 def joined(parts: Iterable[Html], kind: str = "") -> Html:
     """Several pieces in one block of the CSS class `kind`."""
     return Html(f'<div class="{escape(kind)}">{"".join(part.markup for part in parts)}</div>')
 
 
-def _row(cells: Sequence[str]) -> str:
+def _group(group: Group, columns: int) -> str:
+    head = f'<tr class="group"><th colspan="{columns}">{escape(group.title)}</th></tr>'
+    title = head if group.title else ""
+    rows = "".join(_row(cells, kind, columns) for kind, cells in group.rows)
+    return f"<tbody>{title}{rows}</tbody>"
+
+
+def _row(cells: Sequence[str], kind: str = "", columns: int = 0) -> str:
     first, *others = cells
     data = "".join(f"<td>{escape(text)}</td>" for text in others)
-    return f'<tr><th scope="row">{escape(first)}</th>{data}</tr>'
+    if columns > len(cells):
+        span = f'<td colspan="{columns - len(cells) + 1}">{escape(others[-1])}</td>'
+        data = "".join(f"<td>{escape(text)}</td>" for text in others[:-1]) + span
+    start = f'<tr class="{escape(kind)}">' if kind else "<tr>"
+    return f'{start}<th scope="row">{escape(first)}</th>{data}</tr>'

@@ -7,29 +7,25 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import (
-    centre_text,
-    decomposition_text,
-    noise_text,
-    ratio_text,
-    rounds_ratio_text,
-    sentence,
-    short_text,
-    spread_text,
-    values_text,
+from commwall.report.html import (
+    Group,
+    Html,
+    bullets,
+    grouped_table,
+    heading,
+    joined,
+    paragraph,
+    table,
 )
-from commwall.report.html import Html, bullets, heading, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, TrainingCase
-from commwall.schema.plan import Comparison
 from commwall.schema.record import GpuFacts
-from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
-from commwall.schema.units import quantity_text, rate_text, size_text, time_text
+from commwall.schema.units import significant, size_text, time_text
 
 GAP_HEADS = {
     "problem": "Problems",
@@ -44,32 +40,13 @@ NOT_COVERED = (
     "One machine: another of the same kind may differ by more than the noise floor.",
     "Input pipeline: the data are synthetic and already on the device.",
     "Convergence: only the loss of the first steps is compared.",
-    "Verdicts are about throughput; the other quantities explain it and their intervals are "
-    "not corrected for their number.",
+    "Every verdict stands alone: the intervals are not corrected for their number.",
 )
 
 
 def headline(page: Page) -> Html:
     """The campaign's title."""
     return heading(page.analysis.evidence.index.title)
-
-
-def verdicts(page: Page) -> Html:
-    """Each throughput verdict with ratio, noise floor and spread; or what is missing for one."""
-    analysis = page.analysis
-    if not analysis.primary:
-        return joined([paragraph(line, "verdict") for line in why_no_verdict(analysis)], "card")
-    own = [verdict for verdict in analysis.primary if verdict.suite == "training"]
-    return joined(_verdict_card(verdict, analysis) for verdict in own)
-
-
-def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
-    """What is missing for any verdict."""
-    if analysis.evidence.plan is None:
-        return ("No verdict: the campaign's plan cannot be read; see the problems.",)
-    if not analysis.evidence.plan.comparisons:
-        return ("No verdict: the campaign asks for no comparison.",)
-    return ("No verdict: no case runs on both platforms of a comparison.",)
 
 
 def not_covered(page: Page) -> Html:
@@ -93,24 +70,6 @@ def gaps(page: Page) -> Html:
         if own:
             parts += [paragraph(f"{head}:", "lead"), bullets(own)]
     return joined(parts) if parts else paragraph("Nothing is missing and nothing was refused.")
-
-
-def platforms(page: Page) -> Html:
-    """What was compared: each treatment, what it stands for, and what not."""
-    plan = page.analysis.evidence.plan
-    rows = [
-        (
-            page.analysis.names[platform.name],
-            platform.name,
-            f"{platform.world_size} x {platform.device}",
-            _treatment_text(platform.treatment),
-            platform.treatment.label.stands_for,
-            platform.treatment.label.does_not_cover,
-        )
-        for platform in (plan.platforms if plan else ())
-    ]
-    heads = ("name", "platform", "processes", "link", "stands for", "does not cover")
-    return table(heads, rows, "Platforms: one machine, different treatments of its link.")
 
 
 def cases(page: Page) -> Html:
@@ -138,22 +97,21 @@ def cases(page: Page) -> Html:
     return joined(tables)
 
 
-def quantity_tables(page: Page) -> Html:
-    """Every quantity of every comparison and case, one table each."""
-    analysis = page.analysis
-    places = dict.fromkeys((v.comparison, v.case) for v in analysis.verdicts)
-    return joined(_quantity_table(analysis, *place) for place in places)
-
-
 def decomposition(page: Page) -> Html:
-    """The throughput gap and its factors, one sentence a comparison."""
-    names = page.analysis.names
-    lines = [
-        f"{names[part.comparison.a]} against {names[part.comparison.b]}, case {part.case}: "
-        f"{decomposition_text(part)}"
-        for part in page.analysis.decompositions
-    ]
-    return bullets(lines) if lines else paragraph("No comparison to split.")
+    """The throughput gap of each case and its factors, a table a comparison."""
+    analysis = page.analysis
+    if not analysis.decompositions:
+        return paragraph("No comparison to split.")
+    tables = []
+    for comparison in dict.fromkeys(part.comparison for part in analysis.decompositions):
+        own = [part for part in analysis.decompositions if part.comparison == comparison]
+        a, b = analysis.names[comparison.a], analysis.names[comparison.b]
+        heads = ("case", "throughput gap A / B", "= one process alone", "x scaling", "n")
+        rows = [_factors_row(part) for part in own]
+        words = f"The gap and its factors: A = {a}, B = {b}."
+        tables.append(grouped_table(heads, [Group("", rows)], words))
+    effects = {p.input_effect for p in analysis.decompositions if isinstance(p, Decomposition)}
+    return joined([*tables, *(paragraph(f"Input effect: {effect}.") for effect in effects)])
 
 
 def exposed_note(page: Page) -> Html:
@@ -169,23 +127,34 @@ def exposed_note(page: Page) -> Html:
 
 
 def loss_table(page: Page) -> Html:
-    """Loss of the first steps per platform, and the largest difference from the first one."""
+    """Loss of the first steps on the first platform, and how far each other one is from it."""
     raw = page.tables.measurements
     losses = raw[raw["metric"] == "loss"]
-    keys = ["case", "round", "rank", "step"]
+    if losses.empty:
+        return paragraph("No losses: no record of suite training.", "missing")
+    first, *others = dict.fromkeys(losses["platform"])
     rows = []
     for case, own in losses.groupby("case", sort=False):
-        reference = own[own["platform"] == own["platform"].iloc[0]]
-        for platform, line in own.groupby("platform", sort=False):
-            both = line.merge(reference, on=keys, suffixes=("", "_reference"))
-            apart = (both["value"] / both["value_reference"] - 1).abs().max()
-            own_rank = line[line["rank"] == 0]["value"]
-            first, last = own_rank.iloc[0], own_rank.iloc[-1]
-            name = page.analysis.names.get(platform, platform)
-            shown = "no round in common" if both.empty else f"{apart:.1e}" if apart else "0"
-            rows.append((name, str(case), f"{first:.6g}", f"{last:.6g}", shown))
-    heads = ("platform", "case", "first loss, rank 0", "last", "largest relative difference")
-    return table(heads, rows, "Loss; the difference is from the first platform in the same round.")
+        reference = own[own["platform"] == first]
+        of_rank = reference[reference["rank"] == 0]["value"]
+        ends = (
+            [f"{value:.6g}" for value in of_rank.iloc[[0, -1]]] if len(of_rank) else ["absent"] * 2
+        )
+        apart = [_apart(own[own["platform"] == other], reference) for other in others]
+        rows.append((str(case), *ends, *apart))
+    names = page.analysis.names
+    heads = ("case", "first loss", "last", *(names.get(other, other) for other in others))
+    words = f"Loss on {names.get(first, first)}, rank 0; then the largest relative difference "
+    return table(heads, rows, words + "from it of the others in the same round, on any rank.")
+
+
+def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
+    """Largest relative difference of losses measured in the same place."""
+    both = line.merge(reference, on=["round", "rank", "step"], suffixes=("", "_reference"))
+    if both.empty:
+        return "no round in common"
+    apart = (both["value"] / both["value_reference"] - 1).abs().max()
+    return f"{apart:.1e}" if apart else "0"
 
 
 def provenance(page: Page) -> Html:
@@ -194,34 +163,12 @@ def provenance(page: Page) -> Html:
     return table(("what", "found"), list(_provenance_rows(page.analysis)), words)
 
 
-def _verdict_card(verdict: Verdict, analysis: Analysis) -> Html:
-    names = analysis.names
-    control = " control" if verdict.comparison.control else ""
-    details = [values_text(verdict, names), f"Ratio: {ratio_text(verdict)}."]
-    details += [noise_text(verdict), spread_text(verdict, names), refused_text(verdict, analysis)]
-    lines = [paragraph(text, "detail") for text in details if text]
-    return joined(
-        [
-            paragraph(f"case {verdict.case}, {verdict.quantity.label}", "place"),
-            paragraph(sentence(verdict, names), "verdict"),
-            *(lines if verdict.ratio else lines[-1:]),
-        ],
-        f"card{control}",
-    )
-
-
-def refused_text(verdict: Verdict, analysis: Analysis) -> str:
-    """Rounds that this verdict could not use; empty if it used all."""
-    refusals = [
-        refusal
-        for pairing in analysis.pairings
-        if (pairing.comparison, pairing.case) == (verdict.comparison, verdict.case)
-        for refusal in pairing.refusals
-    ]
-    if not refusals:
-        return ""
-    rounds = rounds_text(refusal.round for refusal in refusals)
-    return f"Not used: {rounds}; all reasons are listed below. First: {refusals[0]}."
+def _factors_row(part: Decomposition | Undecomposed) -> tuple[str, tuple[str, ...]]:
+    if isinstance(part, Undecomposed):
+        return "refused", (part.case, f"none: {part.reason}")
+    factors = (part.gap, part.per_gpu_speed, part.scaling)
+    shown = (significant(factor.centre, 4) for factor in factors)
+    return "", (part.case, *shown, str(part.gap.n))
 
 
 def _absences(analysis: Analysis) -> Iterator[str]:
@@ -235,15 +182,6 @@ def _absences(analysis: Analysis) -> Iterator[str]:
         if (verdict.comparison, verdict.case) not in bare:
             label = verdict.quantity.label
             yield f"{label[:1].upper()}{label[1:]}: {verdict.why_none}."
-
-
-def _treatment_text(treatment: Treatment) -> str:
-    if isinstance(treatment, EmulatedLink):
-        rate, latency = rate_text(treatment.bandwidth_bytes_per_s), time_text(treatment.latency_s)
-        return f"emulated: {rate} per direction, {latency} per collective"
-    if isinstance(treatment, NcclVariables):
-        return ", ".join(f"{key}={value}" for key, value in treatment.variables.items())
-    return "as the machine offers it"
 
 
 def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
@@ -267,36 +205,6 @@ def _operation_row(name: str, case: MemoryCase | CollectivesCase, rounds: int) -
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))
-
-
-def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Html:
-    a, b = analysis.names[comparison.a], analysis.names[comparison.b]
-    own = [v for v in analysis.verdicts if (v.comparison, v.case) == (comparison, case)]
-    control = ", A/A control" if comparison.control else ""
-    caption = f"Case {case}{control}: A = {a}, B = {b}."
-    if not any(verdict.rounds for verdict in own):
-        return joined([paragraph(caption, "caption"), paragraph(f"None: {own[0].why_none}.")])
-    level = f"{100 * analysis.confidence:g} %"
-    spread = "rounds: median (min to max)"
-    heads = (
-        "quantity",
-        "verdict",
-        "median A",
-        "median B",
-        f"A / B ({level} interval)",
-        spread,
-        "n",
-    )
-    rows = [_quantity_row(verdict) for verdict in own]
-    return table(heads, rows, caption)
-
-
-def _quantity_row(verdict: Verdict) -> tuple[str, ...]:
-    unit = verdict.quantity.metric.unit
-    medians = [quantity_text(value, unit) for value in verdict.medians or ()] or ["absent"] * 2
-    ratio = verdict.ratio
-    shown = [centre_text(ratio), rounds_ratio_text(ratio)] if ratio else ["none", "none"]
-    return (verdict.quantity.label, short_text(verdict), *medians, *shown, str(verdict.n))
 
 
 def _places(rows: pd.DataFrame, words: str) -> Iterator[str]:

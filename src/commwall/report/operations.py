@@ -3,8 +3,6 @@
 Layer: report. Reads and writes no file.
 """
 
-from collections.abc import Iterator
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +12,7 @@ from commwall.analysis.names import BUSBW, QUANTITIES_OF, Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables import Tables
 from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import centre_text, noise_short_text, sentence, short_text
+from commwall.analysis.wording import centre_text, noise_short_text, short_text
 from commwall.report.figures import Looks
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
@@ -33,13 +31,6 @@ def verdicts(page: Page, suite: SuiteName) -> Html:
     if not own:
         return paragraph(f"No verdict: this campaign compares nothing of suite {suite}.", "verdict")
     return joined(_verdict_table(analysis, own, quantity) for quantity in QUANTITIES_OF[suite])
-
-
-def main_verdicts(page: Page) -> Html:
-    """The first quantity of every suite but training, a table each; empty if there is none."""
-    own = [verdict for verdict in page.analysis.primary if verdict.suite != "training"]
-    quantities = dict.fromkeys(verdict.quantity for verdict in own)
-    return joined(_verdict_table(page.analysis, own, quantity) for quantity in quantities)
 
 
 def sizes(page: Page, quantity: Quantity) -> Html:
@@ -146,11 +137,3 @@ def _rounds_text(line: pd.DataFrame, label: str, quantity: Quantity) -> str:
     doubt = "" if own["bound"].all() else "; not the link's"
     ends = f" ({shown[1]} to {shown[2]})" if len(own) > 1 else ""
     return f"{shown[0]}{ends}{doubt}"
-
-
-def main_lines(analysis: Analysis) -> Iterator[str]:
-    """Verdicts of every suite but training that compare treatments, one line each."""
-    for verdict in analysis.primary:
-        if verdict.suite != "training" and not verdict.comparison.control:
-            ratio = f" Ratio: {centre_text(verdict.ratio)}." if verdict.ratio else ""
-            yield f"{verdict.case}: {sentence(verdict, analysis.names)}{ratio}"

@@ -6,6 +6,7 @@ Layer: report. Reads index, plan and records of the campaign through `commwall.a
 from dataclasses import dataclass
 from pathlib import Path
 
+from commwall.analysis.census import Census, census_tables
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables import Tables, tidy_tables
 from commwall.records.layout import Layout
@@ -18,6 +19,8 @@ class Page:
 
     analysis: Analysis
     tables: Tables
+    census: Census
+    """Tables about the campaign itself."""
     looks: dict[str, Look]
     """Platform -> its look in every figure."""
 
@@ -35,4 +38,4 @@ def open_page(root: str | Path, campaign: str, confidence: float) -> Page:
         RecordError: if a record changed since the index was made.
     """
     analysis = analyse_campaign(Layout(Path(root)), campaign, confidence)
-    return Page(analysis, tidy_tables(analysis), looks_of(analysis.names))
+    return Page(analysis, tidy_tables(analysis), census_tables(analysis), looks_of(analysis.names))

@@ -10,42 +10,19 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from commwall.analysis.columns import DESCRIPTIONS
-from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import noise_text, ratio_text, sentence, spread_text
+from commwall.analysis import census, columns
+from commwall.analysis.names import QUANTITIES_OF
+from commwall.analysis.result import analyse_campaign
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
-from commwall.report.narrative import not_covered_lines, refused_text, why_no_verdict
-from commwall.report.operations import main_lines
+from commwall.report.narrative import not_covered_lines
+from commwall.report.overview import Answer, answers, why_no_verdict
+from commwall.report.pages import PAGES, pages_for
 from commwall.report.render import TEMPLATES
 from commwall.schema.errors import CommwallError
 
-PAGE_TITLES = {
-    "summary": "Summary: verdict, ratio, all quantities",
-    "throughput": "Throughput: where the step's time goes",
-    "memory": "Memory bandwidth: on the device, to the host, between devices",
-    "collectives": "Collectives: bus bandwidth over message size",
-    "energy": "Energy: samples per watt-hour, power, utilisation",
-}
-SUITE_OF = {
-    "throughput": "training",
-    "energy": "training",
-    "memory": "memory",
-    "collectives": "collectives",
-}
-"""Page -> the suite it is about; others are about the campaign as a whole."""
+DESCRIPTIONS = {**columns.DESCRIPTIONS, **census.DESCRIPTIONS}
 TABLE_KINDS = (".csv", ".parquet")
-
-
-@dataclass(frozen=True)
-class Card:
-    """One verdict on the landing page."""
-
-    place: str
-    verdict: str
-    details: tuple[str, ...]
-    control: bool
 
 
 @dataclass(frozen=True)
@@ -73,9 +50,7 @@ class Entry:
     campaign: str
     title: str
     state: str = ""
-    cards: tuple[Card, ...] = ()
-    lines: tuple[str, ...] = ()
-    """Verdicts of the suites without cards."""
+    cards: tuple[Answer, ...] = ()
     problems: tuple[str, ...] = ()
     pages: tuple[PageLink, ...] = ()
     tables: tuple[TableLink, ...] = ()
@@ -113,47 +88,33 @@ def _entry(layout: Layout, campaign: str, confidence: float) -> Entry:
         analysis = analyse_campaign(layout, campaign, confidence)
     except CommwallError as error:
         return Entry(campaign, campaign, problems=(str(error),))
-    pages, tables = _copy_pages(layout, campaign), _copy_tables(layout, campaign)
+    pages, copied = _copy_pages(layout, campaign), _copy_tables(layout, campaign)
     plan, index = analysis.evidence.plan, analysis.evidence.index
-    suites = {suite.suite for suite in plan.suites} if plan else set(SUITE_OF.values())
-    wanted = [name for name in PAGE_TITLES if SUITE_OF.get(name) in (None, *suites)]
-    missing = [f"page {name}: not rendered" for name in wanted if name not in pages]
+    suites = {suite.suite for suite in plan.suites} if plan else set(QUANTITIES_OF)
+    missing = [f"page {name}: not rendered" for name in pages_for(suites) if name not in pages]
     return Entry(
         campaign=campaign,
         title=index.title,
         state=f"{len(analysis.evidence.records)} of {len(index.findings)} records",
-        cards=tuple(_card(v, analysis) for v in analysis.primary if v.suite == "training"),
-        lines=tuple(main_lines(analysis)),
-        problems=() if analysis.primary else why_no_verdict(analysis),
+        cards=answers(analysis),
+        problems=() if analysis.verdicts else why_no_verdict(analysis),
         pages=tuple(pages.values()),
-        tables=tables,
+        tables=copied,
         not_covered=not_covered_lines(analysis),
         gaps=(*missing, *(str(gap) for gap in analysis.gaps)),
-    )
-
-
-def _card(verdict: Verdict, analysis: Analysis) -> Card:
-    noise, spread = noise_text(verdict), spread_text(verdict, analysis.names)
-    details = (f"Ratio: {ratio_text(verdict)}.", noise, spread) if verdict.ratio else ()
-    shown = (*details, refused_text(verdict, analysis))
-    return Card(
-        place=f"case {verdict.case}, {verdict.quantity.label}",
-        verdict=sentence(verdict, analysis.names),
-        details=tuple(line for line in shown if line),
-        control=verdict.comparison.control,
     )
 
 
 def _copy_pages(layout: Layout, campaign: str) -> dict[str, PageLink]:
     """Copy the rendered notebooks; known ones first, in reading order."""
     found = {path.stem: path for path in layout.notebooks_dir(campaign).glob("*.html")}
-    names = [*(n for n in PAGE_TITLES if n in found), *sorted(found.keys() - PAGE_TITLES.keys())]
+    names = [*(name for name in PAGES if name in found), *sorted(found.keys() - PAGES.keys())]
     links = {}
     for name in names:
         notebook = found[name].with_suffix(".ipynb")
         html = _copy(layout, campaign, found[name])
         executed = _copy(layout, campaign, notebook) if notebook.exists() else None
-        links[name] = PageLink(PAGE_TITLES.get(name, name), html, executed)
+        links[name] = PageLink(PAGES[name].title if name in PAGES else name, html, executed)
     return links
 
 

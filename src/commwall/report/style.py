@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from html import escape
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.report.html import Html, paragraph
@@ -97,6 +99,21 @@ def title_figure(figure: Figure, text: str, *, emulated: bool) -> None:
     figure.suptitle(wrapped, x=0.01, ha="left", fontsize=12.5, fontweight="bold", color=INK)
 
 
+def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+    """Colour and hatch of every platform in a table, once for the whole figure."""
+    names = rows.drop_duplicates("platform")[["platform", "label"]].itertuples(index=False)
+    handles = [
+        (Patch(facecolor=look.color, hatch=look.hatch, edgecolor="white"), label)
+        for platform, label in names
+        for look in [looks[platform]]
+    ]
+    columns = 1 if max(len(label) for _, label in handles) > WRAP_CHARACTERS else 3
+    figure.legend(
+        [patch for patch, _ in handles], [label for _, label in handles],
+        loc="outside lower left", ncols=columns, frameon=False, fontsize=9,
+    )  # fmt: skip
+
+
 def value_axis(axes: Axes, metric: Metric, *, label: str | None = None) -> None:
     """Name the horizontal axis and its unit: at each tick for scaled units, else in the label."""
     scaled = metric.unit in _SCALED_UNITS
@@ -122,7 +139,7 @@ def panel_height(rows: int, labels: Mapping[str, str] | Iterable[str] = ()) -> f
     """Height of a panel with that many rows [inch], more where labels wrap."""
     texts = labels.values() if isinstance(labels, Mapping) else labels
     lines = max((len(textwrap.wrap(text, WRAP_CHARACTERS)) for text in texts), default=1)
-    return 0.95 + rows * max(0.5, 0.2 * lines + 0.12)
+    return 0.95 + rows * max(0.36, 0.2 * lines + 0.12)
 
 
 def _tick(value: float, unit: str) -> str:

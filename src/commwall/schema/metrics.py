@@ -29,6 +29,17 @@ _ALL = (
         source=DESIGN,
     ),
     Metric(
+        id="host_gap_share",
+        unit="1",
+        direction="lower",
+        kind="derived",
+        label="host gap",
+        definition="Share of a leg's step in which the GPU waits for the host: 1 - median "
+        "queued_step_time_s / median step_time_s, on the rank that waits most; noise may make it "
+        "negative. Known where steps are recorded; the rest of the step the GPU is busy.",
+        source=DESIGN,
+    ),
+    Metric(
         id="first_steps_time_s",
         unit="s",
         direction="neither",

@@ -10,6 +10,7 @@ GB = 10**9
 
 _TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _RATE = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
+_FREQUENCY = ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz"))
 _SIZE = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
 
@@ -41,14 +42,19 @@ def size_text(size_bytes: float) -> str:
     return _scaled(size_bytes, _SIZE)
 
 
+def frequency_text(frequency_hz: float) -> str:
+    """A clock [Hz] in decimal units."""
+    return _scaled(frequency_hz, _FREQUENCY)
+
+
 def percent_text(ratio: float, digits: int = 2) -> str:
     """A relative change as a percentage: 1.25 becomes '25 %'."""
     return f"{significant((ratio - 1) * 100, digits)} %"
 
 
 def quantity_text(value: float, unit: str) -> str:
-    """A stored value in words: times, rates and sizes scaled, all else as it is."""
-    scaled = {"s": time_text, "byte/s": rate_text, "byte": size_text}
+    """A stored value in words: times, rates, sizes and clocks scaled, all else as it is."""
+    scaled = {"s": time_text, "byte/s": rate_text, "byte": size_text, "Hz": frequency_text}
     if unit in scaled:
         return scaled[unit](value)
     return significant(value) if unit == "1" else f"{significant(value)} {unit}"

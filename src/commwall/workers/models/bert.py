@@ -63,7 +63,10 @@ class MaskedLanguageModel(nn.Module):  # type: ignore[misc]
             input_ids: token numbers [batch, sequence].
             labels: token numbers to predict, -100 elsewhere [batch, sequence].
         """
-        return self.loss(self.bert.bert(input_ids=input_ids).last_hidden_state, labels)
+        inner = self.bert.bert
+        # Past BertModel: all tokens are real, and it may make a mask of ones to say so.
+        states = inner.encoder(inner.embeddings(input_ids=input_ids)).last_hidden_state
+        return self.loss(states, labels)
 
     def loss(self, hidden: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy of predictions from the last hidden states, as in `forward`."""

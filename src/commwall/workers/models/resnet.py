@@ -86,6 +86,10 @@ class ResNet(nn.Module):  # type: ignore[misc]
         features = self.stem(images)
         for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
             features = stage(features)
+        return self.head(features)
+
+    def head(self, features: torch.Tensor) -> torch.Tensor:
+        """Scores [batch, classes] of the last stage's features."""
         scores: torch.Tensor = self.fc(features.mean(dim=(2, 3)))
         return scores
 
@@ -130,9 +134,9 @@ def forward_flops(preset: str, shape: tuple[int, ...]) -> float | None:
 
 
 def regions(model: nn.Module) -> list[Region]:
-    """Stem and stages."""
+    """Stem, stages and head."""
     stages = (model.layer1, model.layer2, model.layer3, model.layer4)
-    return [Region(model, "stem"), *map(Region, stages)]
+    return [Region(model, "stem"), *map(Region, stages), Region(model, "head")]
 
 
 def build(preset: str) -> nn.Module:

@@ -1,0 +1,82 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Platforms
+# On which machine, links and software the numbers were made, and what each treatment stands for.
+
+# %% tags=["parameters"]
+root = None
+campaign = None
+confidence = None
+
+# %%
+from commwall.report import narrative, platforms
+from commwall.report.page import open_page
+
+page = open_page(root, campaign, confidence)
+narrative.headline(page)
+
+# %% [markdown]
+# ## Verdict
+
+# %%
+platforms.same_machine(page)
+
+# %% [markdown]
+# ## Treatments of the link
+
+# %%
+platforms.treatments(page)
+
+# %%
+platforms.left_out(page)
+
+# %% [markdown]
+# ## Machine
+
+# %%
+platforms.machine(page)
+
+# %%
+platforms.gpus(page)
+
+# %%
+platforms.links(page)
+
+# %% [markdown]
+# ## Software
+
+# %%
+platforms.software(page)
+
+# %% [markdown]
+# ## What differs between the records
+
+# %%
+platforms.differences(page)
+
+# %% [markdown]
+# ## Order of the rounds
+# Within a round the platforms run back to back; the order alternates, so that slow drift hits
+# both sides alike.
+
+# %%
+platforms.orders(page)
+
+# %% [markdown]
+# ## What this does not show
+
+# %%
+narrative.not_covered(page)
+
+# %% [markdown]
+# ## Provenance
+
+# %%
+narrative.provenance(page)

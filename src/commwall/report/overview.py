@@ -1,0 +1,290 @@
+"""Verdicts over all cases: what a buyer reads first, then every case in one table.
+
+Layer: report. Reads and writes no file.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from commwall.analysis.gaps import rounds_text
+from commwall.analysis.overall import (
+    TOPICS,
+    Topic,
+    comparisons,
+    overall_text,
+    range_text,
+    topic_verdicts,
+    typical,
+    why_unused,
+)
+from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts import Verdict
+from commwall.analysis.wording import (
+    brief_text,
+    centre_text,
+    noise_short_text,
+    rounds_ratio_text,
+    share_text,
+    short_text,
+    spread_short_text,
+)
+from commwall.report.html import Group, Html, folded, grouped_table, joined, paragraph, table
+from commwall.report.page import Page
+from commwall.schema.case import SuiteName
+from commwall.schema.plan import Comparison
+from commwall.schema.units import quantity_text
+
+TRAINING, ENERGY = TOPICS[:2]
+NO_FLOOR = "Noise floor: not measured, the campaign runs no treatment twice (A/A)."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one comparison says, topic by topic."""
+
+    place: str
+    """Which two sides."""
+    verdict: str
+    """On training, or on the first topic that the campaign has."""
+    details: tuple[str, ...]
+    """On every other topic, and the noise floor."""
+    control: bool = False
+
+
+def answers(analysis: Analysis) -> tuple[Answer, ...]:
+    """One answer a comparison, controls last."""
+    asked = [*comparisons(analysis), *comparisons(analysis, control=True)]
+    return tuple(_answer(analysis, comparison) for comparison in asked)
+
+
+def answer_cards(page: Page) -> Html:
+    """The answers as cards; or what is missing for any."""
+    found = answers(page.analysis)
+    if not found:
+        return joined(
+            [paragraph(line, "verdict") for line in why_no_verdict(page.analysis)], "card"
+        )
+    return joined(map(_card, found))
+
+
+def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
+    """What is missing for any verdict."""
+    if analysis.evidence.plan is None:
+        return ("No verdict: the campaign's plan cannot be read; see the problems.",)
+    if not analysis.evidence.plan.comparisons:
+        return ("No verdict: the campaign asks for no comparison.",)
+    return ("No verdict: no case runs on both platforms of a comparison.",)
+
+
+def verdict_tables(page: Page) -> Html:
+    """Every case of every topic, one table a comparison of treatments."""
+    analysis = page.analysis
+    return joined(_verdict_table(analysis, comparison) for comparison in comparisons(analysis))
+
+
+def topic_cards(page: Page, topic: Topic = TRAINING) -> Html:
+    """One topic in a sentence a comparison, and all its cases with spread and extremes."""
+    analysis = page.analysis
+    parts = []
+    for comparison in [*comparisons(analysis), *comparisons(analysis, control=True)]:
+        own = topic_verdicts(analysis, comparison, topic)
+        if own:
+            cases = _topic_table(analysis, comparison, own)
+            shown = folded("Every case of the A/A control", cases) if comparison.control else cases
+            parts += [_card(_answer(analysis, comparison, (topic,))), shown]
+    if not parts:
+        reasons = () if analysis.verdicts else why_no_verdict(analysis)
+        words = reasons or (f"No verdict: no comparison has a case with {topic.quantity.label}.",)
+        return joined([paragraph(line, "verdict") for line in words], "card")
+    return joined(parts)
+
+
+def quantity_tables(page: Page) -> Html:
+    """Every quantity of every comparison and training case with a usable round, folded."""
+    analysis = page.analysis
+    own = [verdict for verdict in analysis.verdicts if verdict.suite == "training"]
+    places = dict.fromkeys((v.comparison, v.case) for v in own if v.rounds)
+    if not places:
+        return paragraph("No training case has a usable round of both sides.", "missing")
+    return joined(_quantity_table(analysis, *place) for place in places)
+
+
+def _answer(analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] = TOPICS) -> Answer:
+    told, floors, suites = [], False, set()
+    for topic in topics:
+        own = topic_verdicts(analysis, comparison, topic)
+        suites |= {verdict.suite for verdict in own}
+        floors = floors or any(verdict.control for verdict in own)
+        if own and comparison.control:
+            told.append((topic.title, control_text(own, topic.noun)))
+        elif own:
+            told.append((topic.title, overall_text(analysis, own, topic.noun)))
+    (first, verdict), *others = told
+    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
+    sides = f"{a} twice (A/A control)" if comparison.control else f"{a} against {b}"
+    unknown = not floors and not comparison.control
+    return Answer(
+        place=f"{sides}: {lowered(first)}",
+        verdict=verdict,
+        details=(
+            *(f"{title}: {text}" for title, text in others),
+            *([NO_FLOOR] if unknown else []),
+            *_rounds_not_used(analysis, comparison, suites),
+        ),
+        control=comparison.control,
+    )
+
+
+def _rounds_not_used(
+    analysis: Analysis, comparison: Comparison, suites: set[SuiteName]
+) -> Iterator[str]:
+    """Rounds that cases with other usable rounds had to leave out."""
+    places = [
+        f"{rounds_text(refusal.round for refusal in pairing.refusals)} of {pairing.case}"
+        for pairing in analysis.pairings
+        if pairing.comparison == comparison and pairing.suite in suites
+        if pairing.pairs and pairing.refusals
+    ]
+    if places:
+        yield f"Not used: {', '.join(places)}; the reasons stand among the gaps."
+
+
+def lowered(title: str) -> str:
+    """A title as it goes on a sentence."""
+    return title[:1].lower() + title[1:]
+
+
+def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
+    """What the A/A control says of one topic: whether it finds no difference, and how large a
+    one it could have missed."""
+    known = [(v, floor) for v in verdicts if (floor := v.open_difference) is not None]
+    several = len(verdicts) > 1
+    if not known:
+        where = f"none of {len(verdicts)} {noun}s has an interval" if several else "no interval"
+        return f"Noise floor unknown: {where}."
+    wrong = [v.case for v, _ in known if v.ratio and v.ratio.excludes_one]
+    floors = range_text((floor, share_text(floor)) for _, floor in known)
+    if several:
+        held = f"The interval contains 1 in {len(known) - len(wrong)} of {len(verdicts)} {noun}s"
+        held += f", not in {', '.join(wrong)}" if wrong else ""
+    else:
+        held = "The interval excludes 1" if wrong else "The interval contains 1"
+    doubt = "; do not rely on verdicts of this size" if wrong else ""
+    return f"{held}; noise floor {floors}{doubt}."
+
+
+def _card(answer: Answer) -> Html:
+    return joined(
+        [
+            paragraph(answer.place, "place"),
+            paragraph(answer.verdict, "verdict"),
+            *(paragraph(line, "detail") for line in answer.details),
+        ],
+        "card control" if answer.control else "card",
+    )
+
+
+def _verdict_table(analysis: Analysis, comparison: Comparison) -> Html:
+    """All topics; the noise floor has a column only where there is an A/A control."""
+    groups = list(_groups(analysis, comparison))
+    floors = any(verdict.control for _, own in groups for verdict in own)
+    heads = _heads(analysis, floors=floors)
+    shown = [Group(title, _rows(analysis, own, floors=floors)) for title, own in groups]
+    bold = "Bold: the interval lies on one side of 1."
+    return grouped_table(heads, shown, f"{_sides(analysis, comparison)} {bold}")
+
+
+def _topic_table(analysis: Analysis, comparison: Comparison, own: list[Verdict]) -> Html:
+    """One topic, with what the rounds say beside the interval."""
+    floors = any(verdict.control for verdict in own)
+    heads = _heads(analysis, "rounds: median (min to max)", "spread of A, B", floors=floors)
+    rows = _rows(analysis, own, floors=floors, spread=True)
+    label = own[0].quantity.label
+    words = f"{label[:1].upper()}{label[1:]}: {_sides(analysis, comparison)}"
+    return grouped_table(heads, [Group("", rows)], words)
+
+
+def _heads(analysis: Analysis, *more: str, floors: bool) -> tuple[str, ...]:
+    level = f"A / B ({100 * analysis.confidence:g} % interval)"
+    last = ("noise floor", "n") if floors else ("n",)
+    return ("case", "verdict", "median A", "median B", level, *more, *last)
+
+
+def _sides(analysis: Analysis, comparison: Comparison) -> str:
+    return f"A = {analysis.names[comparison.a]}, B = {analysis.names[comparison.b]}."
+
+
+def _groups(analysis: Analysis, comparison: Comparison) -> Iterator[tuple[str, list[Verdict]]]:
+    """Title and verdicts of each topic; of the collectives the all-reduce only."""
+    for topic in TOPICS:
+        every = topic_verdicts(analysis, comparison, topic)
+        shown = typical(analysis, every)
+        some = len(shown) < len(every)
+        more = " (all-reduce; the others stand on page collectives)" if some else ""
+        if shown:
+            yield f"{topic.title}{more}", shown
+
+
+def _rows(
+    analysis: Analysis, own: list[Verdict], *, floors: bool, spread: bool = False
+) -> list[tuple[str, Sequence[str]]]:
+    """One row a case; at the end those without ratio, cases with one reason in one row."""
+    rows: list[tuple[str, Sequence[str]]] = []
+    unused: dict[str, list[str]] = {}
+    for verdict in own:
+        if verdict.ratio:
+            more = (rounds_ratio_text(verdict.ratio), spread_short_text(verdict)) if spread else ()
+            floor = (noise_short_text(verdict),) if floors else ()
+            kind = "decided" if verdict.winner else "undecided"
+            cells = (*_cells(verdict, centre_text(verdict.ratio)), *more, *floor, _n_text(verdict))
+            rows.append((kind, cells))
+        else:
+            unused.setdefault(why_unused(analysis, verdict), []).append(verdict.case)
+    for reason, cases in unused.items():
+        alone = len(cases) == 1
+        head = cases[0] if alone else f"{len(cases)} more" if rows else f"all {len(cases)}"
+        named = "" if alone else f" ({', '.join(cases)})"
+        rows.append(("refused", (head, f"none: {reason}{named}")))
+    return rows
+
+
+def _n_text(verdict: Verdict) -> str:
+    """Rounds used, and of how many where some could not be."""
+    planned = verdict.n + verdict.refused_rounds
+    return f"{verdict.n} of {planned}" if verdict.refused_rounds else str(verdict.n)
+
+
+def _cells(verdict: Verdict, ratio: str) -> tuple[str, ...]:
+    return (verdict.case, brief_text(verdict), *_medians(verdict), ratio)
+
+
+def _medians(verdict: Verdict) -> list[str]:
+    unit = verdict.quantity.metric.unit
+    return [quantity_text(value, unit) for value in verdict.medians or ()] or ["absent"] * 2
+
+
+def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Html:
+    a, b = analysis.names[comparison.a], analysis.names[comparison.b]
+    own = [v for v in analysis.verdicts if (v.comparison, v.case) == (comparison, case)]
+    control = ", A/A control" if comparison.control else ""
+    caption = f"Case {case}{control}: A = {a}, B = {b}."
+    level = f"{100 * analysis.confidence:g} %"
+    spread = "rounds: median (min to max)"
+    heads = (
+        "quantity",
+        "verdict",
+        "median A",
+        "median B",
+        f"A / B ({level} interval)",
+        spread,
+        "n",
+    )
+    rows = [_quantity_row(verdict) for verdict in own]
+    return folded(f"Case {case}{control}: {a} / {b}", table(heads, rows, caption))
+
+
+def _quantity_row(verdict: Verdict) -> tuple[str, ...]:
+    ratio = verdict.ratio
+    shown = [centre_text(ratio), rounds_ratio_text(ratio)] if ratio else ["none", "none"]
+    label = verdict.quantity.label
+    return (label, short_text(verdict), *_medians(verdict), *shown, str(verdict.n))

@@ -1,0 +1,34 @@
+"""Which pages a campaign has: the one list that workflow, landing page and tests read.
+
+Layer: report. Reads and writes no file, and imports nothing that draws: the Snakefile reads it.
+"""
+
+from typing import NamedTuple
+
+from commwall.schema.case import SuiteName
+
+
+class PageKind(NamedTuple):
+    """One notebook of the folder `notebooks`."""
+
+    title: str
+    """Words of the landing page."""
+    suite: SuiteName | None
+    """Suite it is about; None if it is about the campaign as a whole."""
+
+
+PAGES = {
+    "summary": PageKind("Summary: every verdict, ratio and interval", None),
+    "throughput": PageKind("Throughput: where the step's time goes", "training"),
+    "energy": PageKind("Energy: samples per watt-hour, power, utilisation", "training"),
+    "collectives": PageKind("Collectives: bus bandwidth over message size", "collectives"),
+    "memory": PageKind("Memory bandwidth: on the device, to the host, between devices", "memory"),
+    "platforms": PageKind("Platforms: machine, links, software, treatments", None),
+    "method": PageKind("Method: how these numbers were made, and which were refused", None),
+}
+"""Notebook -> what it is, in reading order."""
+
+
+def pages_for(suites: set[SuiteName]) -> tuple[str, ...]:
+    """Pages of a campaign with these suites, in reading order."""
+    return tuple(name for name, kind in PAGES.items() if kind.suite in (None, *suites))
