@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from commwall.analysis.census import census_tables
 from commwall.analysis.derive import derive
 from commwall.analysis.names import MEMORY_BANDWIDTH
 from commwall.analysis.pairs import Cell
@@ -16,6 +17,7 @@ from commwall.report.html import Html
 from commwall.report.memory import paths, sharing
 from commwall.report.page import Page
 from commwall.schema.case import MemoryCase
+from commwall.schema.plan import Plan
 from commwall.schema.record import Record
 from commwall.schema.result import Series
 from tests.golden.build import FAST
@@ -96,7 +98,7 @@ def test_only_cases_of_one_launch_that_differ_in_turns_are_set_side_by_side(othe
 
 def test_the_page_shows_shares_and_what_is_shared() -> None:
     analysis = analysis_of(TOGETHER, ALONE)
-    page = Page(analysis, tidy_tables(analysis), {})
+    page = Page(analysis, tidy_tables(analysis), census_tables(analysis), {})
     shares = text_of(paths(page))
     assert "together, 1.00 GiB|PCIe 5.0 x16|64.0 GB/s|25.0 %" in shares
     assert "alone, 1.00 GiB, device 1|PCIe 5.0 x16|64.0 GB/s|50.0 %" in shares
@@ -114,5 +116,17 @@ def analysis_of(*records: Record) -> Analysis:
     """An analysis that holds these records."""
     cells = tuple(Cell(one, derive(one), ()) for one in records)
     index = Index(campaign="golden-operations", title="t", mine=False)
-    evidence = Evidence(index=index, plan=plan(), records=records)
+    evidence = Evidence(index=index, plan=plan_with(records), records=records)
     return Analysis(evidence, 0.95, {}, cells, (), (), (), (), FACTS)
+
+
+def plan_with(records: tuple[Record, ...]) -> Plan:
+    """The golden plan, whose suite memory has the cases of these records as well."""
+    cases = {record.id.case: record.case for record in records}
+    suites = (
+        suite.model_copy(update={"cases": {**suite.cases, **cases}})
+        if suite.suite == "memory"
+        else suite
+        for suite in plan().suites
+    )
+    return plan().model_copy(update={"suites": tuple(suites)})
