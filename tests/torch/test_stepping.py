@@ -156,8 +156,16 @@ def test_the_gap_counts_above_its_limit() -> None:
     assert gap_mark("nosync", just_above, (step_s,)) is not None
 
 
-def test_a_host_that_never_gets_ahead_is_doubted(simulated: Callable[[Device], Device]) -> None:
+def test_launches_that_wait_for_the_one_before_do_no_harm(
+    simulated: Callable[[Device], Device],
+) -> None:
     device = simulated(Device(work_s=0.010, host_s=0.001, blocks_after=1))
+    queued = queued_steps(device.step, device, Alone(), device.hold)
+    assert queued == pytest.approx([0.010] * QUEUED_STEPS)
+
+
+def test_a_host_that_never_gets_ahead_is_doubted(simulated: Callable[[Device], Device]) -> None:
+    device = simulated(Device(work_s=0.010, host_s=0.001, blocks_after=0))
     assert queued_steps(device.step, device, Alone(), device.hold) is None
     mark = gap_mark("full", None, (0.01,))
     assert mark is not None and mark.name == "host_bound"
@@ -176,6 +184,24 @@ def test_ranks_that_are_ahead_wait_for_the_one_that_is_not(
     device, crew = simulated(Device(work_s=0.010, host_s=0.001)), OtherIsLate()
     assert queued_steps(device.step, device, crew, device.hold) is not None
     assert crew.asked == 2
+
+
+def test_devices_meet_behind_the_delay_of_every_step(
+    simulated: Callable[[Device], Device],
+) -> None:
+    device = simulated(Device(work_s=0.010, host_s=0.001))
+
+    class SlowToMeet(Alone):
+        met = 0
+
+        def meet(self) -> None:
+            self.met += 1
+            device.free_s += 0.5  # waits for another rank's device
+
+    crew = SlowToMeet()
+    queued = queued_steps(device.step, device, crew, device.hold)
+    assert queued == pytest.approx([0.010] * QUEUED_STEPS)
+    assert crew.met == 1 + QUEUED_STEPS
 
 
 def test_a_recorded_step_that_computes_otherwise_is_seen(tmp_path: Path) -> None:

@@ -7,13 +7,8 @@ from typing import get_args
 import pytest
 
 from commwall.measure.configuration import Campaign, load_campaigns
-from commwall.measure.planning import (
-    build_plan,
-    expected_launch_s,
-    expected_suite_s,
-    plan_text,
-    visiting_orders,
-)
+from commwall.measure.duration import expected_launch_s, expected_plan_s, expected_suite_s
+from commwall.measure.planning import build_plan, plan_text, visiting_orders
 from commwall.schema.case import LEGS, MODELS, SuiteName
 from commwall.schema.record import MachineFacts
 from tests.samples import CASE
@@ -64,22 +59,25 @@ def test_operations_state_their_sizes_and_time(campaign: Campaign) -> None:
     assert "case all-gather: all_gather of float32, 10 sizes up to 2.00 MiB, 0.0500 s each" in text
     assert "case ram-triad: triad, buffers of 256 KiB, 64.0 MiB, 0.150 s each" in text
     (case, *_) = plan.suite("collectives").cases.values()
-    one, two = (expected_launch_s([case] * number) for number in (1, 2))
+    one, two = (expected_launch_s([case] * number, "cpu") for number in (1, 2))
     assert two - one == pytest.approx(10 * 2 * 0.05)  # sizes, windows and as long besides
 
 
 def test_expected_time_grows_with_windows_rounds_and_platforms(campaign: Campaign) -> None:
-    suite = build_plan(campaign, MACHINE, "words").suite("training")
-    one_launch_s = expected_launch_s(list(suite.cases.values()))
-    assert expected_suite_s(suite) == pytest.approx(5 * 3 * one_launch_s)
+    plan = build_plan(campaign, MACHINE, "words")
+    suite = plan.suite("training")
+    one_launch_s = expected_launch_s(list(suite.cases.values()), "cpu")
+    assert expected_suite_s(plan, suite) == pytest.approx(5 * 3 * one_launch_s)
     longer = CASE.model_copy(update={"windows": CASE.windows.model_copy(update={"full_s": 2.0})})
-    assert expected_launch_s([longer]) == pytest.approx(expected_launch_s([CASE]) + 1.0)
+    for device in ("cpu", "cuda"):
+        before_s, after_s = (expected_launch_s([case], device) for case in (CASE, longer))
+        assert after_s - before_s == pytest.approx(1.0)
 
 
 def test_the_demo_leaves_a_minute_of_eight_for_tables_and_pages(campaign: Campaign) -> None:
     plan = build_plan(campaign, MACHINE, "words")
     assert [suite.suite for suite in plan.suites] == list(get_args(SuiteName))
-    assert sum(map(expected_suite_s, plan.suites)) < 7 * 60
+    assert expected_plan_s(plan) < 7 * 60
 
 
 def test_the_demo_has_every_model_with_every_leg(campaign: Campaign) -> None:

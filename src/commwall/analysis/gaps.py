@@ -14,6 +14,8 @@ from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import EXCLUDING_MARKS
 
+Place = tuple[str, str]
+"""Platform and case."""
 Kind = Literal["problem", "accident", "record", "stale", "pair", "mark", "value"]
 
 
@@ -106,18 +108,30 @@ def _doubts(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
 
 
 def _absent_values(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
-    """Quantities that admitted records lack, rounds with one reason together."""
-    rounds: dict[tuple[str, str, Quantity, str], list[int]] = {}
+    """Quantities that admitted records lack: what lacks the same for one reason in one line."""
+    rounds: dict[tuple[Place, str, Quantity], list[int]] = {}
     for cell in cells:
-        if cell.refusals:
-            continue
-        place = cell.record.id
-        for quantity, reason in cell.derived.absent.items():
-            key = (place.platform, place.case, quantity, reason)
-            rounds.setdefault(key, []).append(place.round)
-    for (platform, case, quantity, reason), own in rounds.items():
-        where = f"{platform}, {case}, {rounds_text(own)}"
-        yield GapLine("value", where, f"no {quantity.label}: {reason}")
+        if not cell.refusals:
+            place = cell.record.id
+            for quantity, reason in cell.derived.absent.items():
+                key = ((place.platform, place.case), reason, quantity)
+                rounds.setdefault(key, []).append(place.round)
+    labels: dict[tuple[Place, str, str], list[str]] = {}
+    for (where, reason, quantity), own in rounds.items():
+        labels.setdefault((where, reason, rounds_text(own)), []).append(quantity.label)
+    places: dict[tuple[str, str, str], list[Place]] = {}
+    for (where, reason, when), own_labels in labels.items():
+        places.setdefault((reason, when, ", ".join(own_labels)), []).append(where)
+    for (reason, when, what), own_places in places.items():
+        yield GapLine("value", f"{_places_text(own_places)}, {when}", f"no {what}: {reason}")
+
+
+def _places_text(places: list[Place]) -> str:
+    """Platforms and cases; each list once where every platform has the same cases."""
+    platforms, cases = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
+    if len(platforms) * len(cases) == len(places):
+        return f"{' and '.join(platforms)}, {' and '.join(cases)}"
+    return "; ".join(f"{platform}, {case}" for platform, case in places)
 
 
 def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:

@@ -4,14 +4,13 @@ Layer: host. Reads `/sys/class/powercap`; writes nothing.
 """
 
 import itertools
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from commwall.host.background import Background
 from commwall.schema.result import Gap, Mark, Series
 
 POWERCAP = Path("/sys/class/powercap")
@@ -57,7 +56,7 @@ class Sample:
     """One value a domain [µJ]."""
 
 
-class EnergySampler:
+class EnergySampler(Background):
     """Reads the counters in a thread while it is entered, ten times a second.
 
     The counters themselves move about every millisecond; a window's ends are interpolated
@@ -68,24 +67,12 @@ class EnergySampler:
         self.domains, self.gap = find_domains(root)
         self._period_s = period_s
         self._samples: list[Sample] = []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="energy", daemon=True)
+        super().__init__("energy")
 
     def __enter__(self) -> Self:
         if self.domains:
             self._samples.append(read_counters(self.domains))
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        return super().__enter__()
 
     def energy(self, start_ns: int, end_ns: int) -> float | Gap:
         """Energy of all domains over a window [J], or why it is not known.
@@ -105,8 +92,9 @@ class EnergySampler:
             return EnergyFound(gaps=(energy,))
         return EnergyFound((Series(metric=METRIC, unit="J", leg="full", values=(energy,)),))
 
-    def _run(self) -> None:
-        while not self._stop.wait(self._period_s):
+    def read_on(self) -> None:
+        """Read the counters, if there are any."""
+        while self.domains and not self.stopped_after(self._period_s):
             try:
                 self._samples.append(read_counters(self.domains))
             except OSError as error:

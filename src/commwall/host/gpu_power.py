@@ -8,14 +8,13 @@ duration, so that no half step of the counter is counted.
 import itertools
 import os
 import statistics
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from commwall.host.background import Background
 from commwall.host.energy import EnergyFound
 from commwall.host.gpus import HIDING_VARIABLE, NvmlMissing, opened_nvml, text_of, visible_handles
 from commwall.host.secrecy import short_digest
@@ -54,7 +53,7 @@ class Reading(NamedTuple):
     """Reasons why the clocks are lower, as bits."""
 
 
-class GpuMeter:
+class GpuMeter(Background):
     """Reads the GPUs of a launch in a thread while it is entered.
 
     Args:
@@ -69,23 +68,12 @@ class GpuMeter:
         self._digests, self._root, self._period_s = tuple(digests), root, period_s
         self.readings: tuple[list[Reading], ...] = tuple([] for _ in digests)
         self._reason: str | None = None
-        self._stop = threading.Event()
         self._started_ns = 0
-        self._thread = threading.Thread(target=self._run, name="gpu-power", daemon=True)
+        super().__init__("gpu-power")
 
     def __enter__(self) -> Self:
         self._started_ns = time.monotonic_ns()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
+        return super().__enter__()
 
     def found(self, start_ns: int, end_ns: int) -> EnergyFound:
         """Energy, power and disturbances of a window of leg `full`, and idle power before it."""
@@ -104,14 +92,15 @@ class GpuMeter:
             gaps=_once(gap for one in each for gap in one.gaps),
         )
 
-    def _run(self) -> None:
+    def read_on(self) -> None:
+        """Read the GPUs through NVML."""
         try:
             with opened_nvml(self._root) as nvml:
-                self._read_on(nvml)
+                self._read_gpus(nvml)
         except NvmlMissing as missing:
             self._reason = missing.reason
 
-    def _read_on(self, nvml: Any) -> None:
+    def _read_gpus(self, nvml: Any) -> None:
         try:
             handles = handles_of(nvml, self._digests)
             if len(handles) < len(self._digests):
@@ -120,7 +109,7 @@ class GpuMeter:
             for number in itertools.count():
                 for handle, readings in zip(handles, self.readings, strict=True):
                     readings.append(read(nvml, handle, with_power=number % POWER_EVERY == 0))
-                if self._stop.wait(self._period_s):
+                if self.stopped_after(self._period_s):
                     return
         except nvml.NVMLError as error:
             self._reason = f"NVML's total-energy counter cannot be read: {error}"

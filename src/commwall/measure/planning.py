@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 
 from commwall.measure.configuration import Campaign
+from commwall.measure.duration import basis_text, expected_plan_s, expected_suite_s
 from commwall.measure.fitting import Fitted, fit
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
@@ -15,18 +16,6 @@ from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
 from commwall.schema.units import rate_text, significant, size_text, time_text
 
 FINGERPRINT_DIGITS = 8
-DEMO = "demo"
-"""Preset of every family that a CPU trains in a fraction of a second a step."""
-LAUNCH_ALLOWANCE_S = 5.5
-"""Start of the interpreters and the process group, and their end, on two slow cores [s]."""
-CASE_ALLOWANCE_S = 5.0
-"""Building the model, the correctness checks and the step with one sample of one case [s]."""
-DEMO_CASE_ALLOWANCE_S = 1.0
-"""The same of a preset `demo` [s]."""
-POINT_SHARE = 2.0
-"""Time of a size of a collective or copy, relative to its window: warm-up and checks besides."""
-WARMUP_SHARE = 0.3
-"""Share of the longest warm-up that a leg takes as a rule."""
 
 
 def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
@@ -78,20 +67,6 @@ def visiting_orders(
     return tuple(orders[:rounds])
 
 
-def expected_launch_s(cases: Sequence[Case]) -> float:
-    """Expected duration of one launch [s]: windows of all legs, warm-ups and allowances."""
-    return LAUNCH_ALLOWANCE_S + sum(map(_expected_case_s, cases))
-
-
-def expected_suite_s(suite: PlannedSuite) -> float:
-    """Expected duration of all rounds of a suite [s]."""
-    launches = [
-        expected_launch_s([suite.cases[name] for name in cases])
-        for cases in suite.platforms.values()
-    ]
-    return suite.rounds * sum(launches)
-
-
 def plan_text(plan: Plan) -> str:
     """The plan for a reader: machine, platforms, cases, order of every round, expected time."""
     parts = [
@@ -101,10 +76,10 @@ def plan_text(plan: Plan) -> str:
             f"seed      {plan.seed}",
         ],
         ["platforms", *[line for platform in plan.platforms for line in _platform_lines(platform)]],
-        *[_suite_lines(suite) for suite in plan.suites],
+        *[_suite_lines(plan, suite) for suite in plan.suites],
         ["comparisons", *(_comparison_lines(plan) or ["  none"])],
         *([["left out", *_left_out_lines(plan)]] if plan.left_out else []),
-        [f"expected machine time  {time_text(sum(map(expected_suite_s, plan.suites)))}"],
+        [f"expected machine time  {time_text(expected_plan_s(plan))}"],
     ]
     return "\n\n".join("\n".join(part) for part in parts)
 
@@ -119,15 +94,6 @@ def _plan_suite(campaign: Campaign, fitted: Fitted, suite: SuiteName) -> Planned
     platforms = {name: own for name, own in runs.items() if own}
     orders = visiting_orders(list(platforms), config.rounds[suite], config.seed, suite)
     return PlannedSuite(suite=suite, cases=cases, platforms=platforms, orders=orders)
-
-
-def _expected_case_s(case: Case) -> float:
-    if not isinstance(case, TrainingCase):
-        return POINT_SHARE * case.window_s * case.points
-    windows = case.windows
-    timed_s = sum(windows.full_s if leg == "full" else windows.other_s for leg in case.legs)
-    allowance_s = DEMO_CASE_ALLOWANCE_S if case.preset == DEMO else CASE_ALLOWANCE_S
-    return allowance_s + timed_s + WARMUP_SHARE * windows.warmup_max_s * len(case.legs)
 
 
 def _platform_lines(platform: PlannedPlatform) -> list[str]:
@@ -149,14 +115,15 @@ def _treatment_text(treatment: Treatment) -> str:
     return "the link as it is"
 
 
-def _suite_lines(suite: PlannedSuite) -> list[str]:
+def _suite_lines(plan: Plan, suite: PlannedSuite) -> list[str]:
     launches = suite.rounds * len(suite.platforms)
     head = f"{suite.rounds} rounds of {len(suite.platforms)} platforms, {launches} launches"
     orders = [
         f"  round {number}: {', '.join(order)}" for number, order in enumerate(suite.orders, 1)
     ]
     cases = [f"  case {name}: {_case_text(case)}" for name, case in suite.cases.items()]
-    expected = f"  expected time: {time_text(expected_suite_s(suite))} ({_allowances(suite.suite)})"
+    expected_s, basis = expected_suite_s(plan, suite), basis_text(plan, suite)
+    expected = f"  expected time: {time_text(expected_s)} ({basis})"
     return [f"suite {suite.suite}: {head}", *cases, *orders, expected]
 
 
@@ -176,17 +143,6 @@ def _operation_text(case: MemoryCase | CollectivesCase) -> str:
         place = " in place" if case.in_place else ""
         return f"{case.collective}{place} of {case.dtype}, {case.points} sizes up to {most}"
     return f"{case.operation}, buffers of {', '.join(map(size_text, case.buffer_bytes))}"
-
-
-def _allowances(suite: SuiteName) -> str:
-    launch = significant(LAUNCH_ALLOWANCE_S)
-    if suite != "training":
-        return f"{POINT_SHARE:g} times the windows, {launch} s a launch"
-    return (
-        f"windows, {WARMUP_SHARE:.0%} of the longest warm-ups, "
-        f"{launch} s a launch, {significant(CASE_ALLOWANCE_S)} s a case "
-        f"({significant(DEMO_CASE_ALLOWANCE_S)} s if {DEMO})"
-    )
 
 
 def _left_out_lines(plan: Plan) -> list[str]:

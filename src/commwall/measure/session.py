@@ -12,7 +12,7 @@ from pathlib import Path
 from commwall.host.gpu_power import strangers_on
 from commwall.host.locks import DeviceLock
 from commwall.measure.assembly import Circumstances, Setting, assemble
-from commwall.measure.planning import expected_launch_s
+from commwall.measure.duration import expected_launch_s
 from commwall.measure.progress import Progress
 from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
 from commwall.measure.tally import Tally, Visit
@@ -177,7 +177,8 @@ class Session:
             lock.note_holders(os.getpid(), launcher)
 
     def _expected_s(self, visit: Visit) -> float:
-        return expected_launch_s([self.suite.cases[case] for case in visit.cases])
+        cases = [self.suite.cases[case] for case in visit.cases]
+        return expected_launch_s(cases, self.setting.plan.platform(visit.platform).device)
 
 
 def _summary(outcome: LaunchOutcome) -> str:

@@ -53,6 +53,10 @@ class Group:
         """The smallest of the ranks' values; all ranks must ask."""
         return min(self.all(value))
 
+    def meet(self) -> None:
+        """Have the devices go on together: enqueue the smallest exchange on the measured group."""
+        dist.all_reduce(torch.zeros(1, device=self.device))
+
     def all(self, value: float) -> tuple[float, ...]:
         """The ranks' values in rank order; all ranks must ask."""
         mine = torch.tensor([value], dtype=torch.float64)

@@ -48,6 +48,9 @@ def queued_steps(
     """Times of steps that the device finds enqueued: what they take if the host never keeps it
     waiting [s]. All of the crew must ask.
 
+    One step at a time, because the launch of a graph may wait until the device is through with
+    the launch before.
+
     Args:
         step: one step, which the host enqueues without waiting for the device.
         clock: of the device.
@@ -58,16 +61,14 @@ def queued_steps(
         QUEUED_STEPS times, or None if the host could not get ahead of the device.
     """
     begin_s = time.perf_counter()
-    _enqueue(step, clock)
+    _enqueue(step, clock, crew)
     enqueuing_s = crew.most(time.perf_counter() - begin_s)
     clock.intervals_s()
     for factor in _DELAYS:
-        still_busy = hold(max(factor * enqueuing_s, _LEAST_DELAY_S))
-        _enqueue(step, clock)
-        ahead = still_busy()
-        intervals_s = clock.intervals_s()
-        if crew.least(ahead):
-            return intervals_s
+        delay_s = max(factor * enqueuing_s, _LEAST_DELAY_S)
+        steps = [_held(step, clock, crew, hold, delay_s) for _ in range(QUEUED_STEPS)]
+        if crew.least(all(ahead for _, ahead in steps)):
+            return [step_s for step_s, _ in steps]
     return None
 
 
@@ -113,8 +114,19 @@ def one_sample_mark(one_sample_s: float, step_s: float, samples: int) -> Mark | 
     return Mark(name="host_bound", leg="single", detail=detail)
 
 
-def _enqueue(step: Callable[[], object], clock: Clock) -> None:
+def _held(
+    step: Callable[[], object], clock: Clock, crew: Crew, hold: Hold, delay_s: float
+) -> tuple[float, bool]:
+    """Time of a step enqueued behind a delay [s], and whether it was enqueued in time."""
+    still_busy = hold(delay_s)
+    _enqueue(step, clock, crew)
+    ahead = still_busy()
+    (step_s,) = clock.intervals_s()
+    return step_s, ahead
+
+
+def _enqueue(step: Callable[[], object], clock: Clock, crew: Crew) -> None:
+    crew.meet()  # or the step would hold the time in which it waits for another rank's delay
     clock.mark()
-    for _ in range(QUEUED_STEPS):
-        step()
-        clock.mark()
+    step()
+    clock.mark()

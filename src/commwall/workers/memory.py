@@ -30,8 +30,8 @@ _PEER = (
     "own: the host asks for each repetition, which small buffers show"
 )
 _COPY = (
-    "recorded, a copy of 1 GiB within an H200 took half as long again as an eager one: the host asks "
-    "for each repetition, which small buffers show"
+    "recorded, a copy of 1 GiB within an H200 took half as long again as an eager one: the host "
+    "asks for each repetition, which small buffers show"
 )
 EAGER: dict[MemoryOperation, str] = {
     "copy": _COPY,

@@ -31,6 +31,9 @@ class Crew(Protocol):
     def least(self, value: float) -> float:
         """The smallest of their values."""
 
+    def meet(self) -> None:
+        """Have their devices go on together; the host does not wait for it."""
+
 
 class Alone:
     """A crew of one."""
@@ -42,6 +45,9 @@ class Alone:
     def least(self, value: float) -> float:
         """The value itself."""
         return value
+
+    def meet(self) -> None:
+        """Nobody to wait for."""
 
 
 class Clock(Protocol):
