@@ -1,6 +1,5 @@
 """Collectives on real GPUs: invariants and injected faults, never a golden speed."""
 
-import shutil
 from pathlib import Path
 from statistics import median
 
@@ -11,24 +10,13 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two CUDA devices", allow_module_level=True)
 
-import commwall
 from commwall.measure.nccl_log import choices_of
-from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
+from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import Case, CollectivesCase
 from commwall.schema.collective import COLLECTIVES, IN_PLACE
-from commwall.schema.config import Timeouts
-from commwall.schema.plan import PlannedPlatform
-from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
-from commwall.schema.treatment import Label, NativeLink
+from commwall.schema.result import CaseResult
+from tests.gpu.launching import PLATFORM, launched, use_faulty_copy
 
-PLATFORM = PlannedPlatform(
-    name="gpus",
-    device="cuda",
-    world_size=2,
-    treatment=NativeLink(
-        label=Label(title="test", stands_for="a test", does_not_cover="anything else")
-    ),
-)
 SMALL = CollectivesCase(collective="all_reduce", max_bytes=512, window_s=0.05)
 FAULT = """
 
@@ -47,30 +35,10 @@ def _moves(collective, rank, ranks):
 """
 
 
-def launched(folder: Path, cases: dict[str, Case]) -> LaunchOutcome:
-    request = LaunchRequest(
-        campaign="test",
-        platform=PLATFORM,
-        suite="collectives",
-        round=1,
-        round_id="0123456789ab",
-        cases=tuple(NamedCase(name=name, case=case) for name, case in cases.items()),
-        output_dir=str(folder / "launch"),
-        threads_per_rank=1,
-        collective_timeout_s=60,
-    )
-    return run_launch(request, Launch(folder / "launch", folder / "log.txt", Timeouts()))
-
-
 def with_fault(folder: Path, patch: pytest.MonkeyPatch, before: str, after: str) -> LaunchOutcome:
     """A launch of a copy of the package whose collectives do more than they should."""
-    package = folder / "package/commwall"
-    source = Path(commwall.__file__).parent
-    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
-    module = package / "workers/collectives.py"
-    module.write_text(module.read_text() + FAULT.format(before=before, after=after))
-    patch.setenv("PYTHONPATH", str(package.parent))
-    return launched(folder, {"case": SMALL})
+    use_faulty_copy(folder, patch, "collectives.py", FAULT.format(before=before, after=after))
+    return launched(folder, "collectives", {"case": SMALL})
 
 
 def values(result: CaseResult, metric: str, size: int) -> list[float]:
@@ -93,7 +61,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> LaunchOutcome:
         for in_place in IN_PLACE[name]
         for dtype in ("float32", "bfloat16")
     }
-    return launched(tmp_path_factory.mktemp("collectives"), cases)
+    return launched(tmp_path_factory.mktemp("collectives"), "collectives", cases)
 
 
 def test_every_form_of_every_collective_is_recorded_and_right(outcome: LaunchOutcome) -> None:

@@ -1,0 +1,51 @@
+"""Launches on two real GPUs, of the package as it is or of a copy with a fault in it."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import commwall
+from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
+from commwall.schema.case import Case, SuiteName
+from commwall.schema.config import Timeouts
+from commwall.schema.plan import PlannedPlatform
+from commwall.schema.result import LaunchRequest, NamedCase
+from commwall.schema.treatment import Label, NativeLink
+
+PLATFORM = PlannedPlatform(
+    name="gpus",
+    device="cuda",
+    world_size=2,
+    treatment=NativeLink(
+        label=Label(title="test", stands_for="a test", does_not_cover="anything else")
+    ),
+)
+
+
+def launched(folder: Path, suite: SuiteName, cases: Mapping[str, Case]) -> LaunchOutcome:
+    """What a launch of these cases gave."""
+    request = LaunchRequest(
+        campaign="test",
+        platform=PLATFORM,
+        suite=suite,
+        round=1,
+        round_id="0123456789ab",
+        cases=tuple(NamedCase(name=name, case=case) for name, case in cases.items()),
+        output_dir=str(folder / "launch"),
+        cache_dir=str(folder.parent / "kernels"),
+        threads_per_rank=1,
+        collective_timeout_s=60,
+    )
+    return run_launch(request, Launch(folder / "launch", folder / "log.txt", Timeouts()))
+
+
+def use_faulty_copy(folder: Path, patch: pytest.MonkeyPatch, module: str, fault: str) -> None:
+    """Have workers use a copy of the package, one of whose modules ends with more code."""
+    package = folder / "package/commwall"
+    source = Path(commwall.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    path = package / "workers" / module
+    path.write_text(path.read_text() + fault)
+    patch.setenv("PYTHONPATH", str(package.parent))
