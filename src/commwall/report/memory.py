@@ -8,7 +8,7 @@ import pandas as pd
 from commwall.report.html import Html, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import rate_text, significant, size_text
+from commwall.schema.units import around_text, rate_text, significant, size_text
 
 SHARE = METRICS["nominal_share"]
 TOGETHER = METRICS["together_share"]
@@ -85,4 +85,4 @@ def _three(values: pd.Series) -> tuple[float, float, float]:
 
 
 def _range(shown: list[str], rounds: int) -> str:
-    return f"{shown[0]} ({shown[1]} to {shown[2]})" if rounds > 1 else shown[0]
+    return around_text(*shown) if rounds > 1 else shown[0]
