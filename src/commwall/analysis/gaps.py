@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.names import QUANTITIES_OF, Quantity
 from commwall.analysis.pairs import Cell, Pairing
 from commwall.records.index import Index
 from commwall.schema.case import Leg, SuiteName
@@ -42,7 +42,7 @@ def list_gaps(
     """All gaps of a campaign, gravest first; equal reasons of several rounds in one line."""
     cells = tuple(cells)
     lines = [
-        *(GapLine("problem", index.campaign, problem) for problem in index.problems),
+        *(GapLine("problem", index.campaign, text, _named(text)) for text in index.problems),
         *_accidents(index),
         *_findings(index),
         *_not_admitted(cells),
@@ -159,6 +159,12 @@ def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
                 found.setdefault((gap.what, gap.reason), []).append(cell.record.id.suite)
     for (what, reason), suites in found.items():
         yield GapLine("value", what, f"not read: {reason}", _only(suites))
+
+
+def _named(problem: str) -> SuiteName | None:
+    """The suite that a problem of the index begins with: "suite memory: …"."""
+    start = problem.partition(":")[0]
+    return next((suite for suite in QUANTITIES_OF if start == f"suite {suite}"), None)
 
 
 def _only(suites: Iterable[SuiteName]) -> SuiteName | None:

@@ -78,7 +78,9 @@ def centre_text(ratio: PairedRatio) -> str:
 
 
 def rounds_ratio_text(ratio: PairedRatio) -> str:
-    """Median, least and greatest ratio of the rounds: "2.0 (1.6 to 2.5)"."""
+    """Median, least and greatest ratio of the rounds: "2.0 (1.6 to 2.5)"; of one as it is."""
+    if ratio.n == 1:
+        return _plain(ratio.median)
     low, high = min(ratio.ratios), max(ratio.ratios)
     return f"{_plain(ratio.median)} ({_plain(low)} to {_plain(high)})"
 

@@ -19,8 +19,10 @@ from commwall.report.html import (
     heading,
     joined,
     paragraph,
+    refused_cells,
     table,
 )
+from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
@@ -36,6 +38,7 @@ GAP_HEADS = {
     "mark": "Doubts",
     "value": "Values that could not be had",
 }
+ANYWHERE = ("problem", None)
 NOT_COVERED = (
     "One machine: another of the same kind may differ by more than the noise floor.",
     "Every verdict stands alone: the intervals are not corrected for their number.",
@@ -67,7 +70,10 @@ def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tup
         suite is None and any(verdict.suite == "training" for verdict in analysis.verdicts)
     )
     return (
-        *(f"{', '.join(dict.fromkeys(titles))}: {what}" for what, titles in labels.items()),
+        *(
+            f"{', '.join(dict.fromkeys(titles))}: {lowered(what)}"
+            for what, titles in labels.items()
+        ),
         *_absences(analysis, suite),
         *(NOT_TRAINED if trained else ()),
         *NOT_COVERED,
@@ -77,10 +83,10 @@ def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tup
 def gaps(page: Page, suite: SuiteName | None = None) -> Html:
     """What is missing, refused or doubtful of a suite or of all, gravest first.
 
-    What concerns no suite alone stands on the pages about all of them, problems on every page.
+    What concerns no suite alone stands on the pages about all of them; such problems everywhere.
     """
     every = page.analysis.gaps
-    shown = [g for g in every if suite in (None, g.suite) or g.kind == "problem"]
+    shown = [g for g in every if suite in (None, g.suite) or (g.kind, g.suite) == ANYWHERE]
     parts = []
     for kind, head in GAP_HEADS.items():
         own = [str(gap) for gap in shown if gap.kind == kind]
@@ -127,7 +133,7 @@ def decomposition(page: Page) -> Html:
         own = [part for part in analysis.decompositions if part.comparison == comparison]
         a, b = analysis.names[comparison.a], analysis.names[comparison.b]
         heads = ("case", "throughput gap A / B", "= one process alone", "x scaling", "n")
-        rows = [_factors_row(part) for part in own]
+        rows = list(_factors_rows(own))
         words = f"The gap and its factors: A = {a}, B = {b}."
         tables.append(grouped_table(heads, [Group("", rows)], words))
     effects = {p.input_effect for p in analysis.decompositions if isinstance(p, Decomposition)}
@@ -183,12 +189,20 @@ def provenance(page: Page) -> Html:
     return table(("what", "found"), list(_provenance_rows(page.analysis)), words)
 
 
-def _factors_row(part: Decomposition | Undecomposed) -> tuple[str, tuple[str, ...]]:
-    if isinstance(part, Undecomposed):
-        return "refused", (part.case, f"none: {part.reason}")
-    factors = (part.gap, part.per_gpu_speed, part.scaling)
-    shown = (significant(factor.centre, 4) for factor in factors)
-    return "", (part.case, *shown, str(part.gap.n))
+def _factors_rows(
+    parts: list[Decomposition | Undecomposed],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """One row a case; at the end those that cannot be split, cases with one reason in one row."""
+    reasons: dict[str, list[str]] = {}
+    for part in parts:
+        if isinstance(part, Undecomposed):
+            reasons.setdefault(part.reason, []).append(part.case)
+            continue
+        factors = (part.gap, part.per_gpu_speed, part.scaling)
+        shown = (significant(factor.centre, 4) for factor in factors)
+        yield "", (part.case, *shown, str(part.gap.n))
+    for reason, cases in reasons.items():
+        yield "refused", refused_cells(reason, cases, of=len(parts))
 
 
 def _absences(analysis: Analysis, suite: SuiteName | None) -> Iterator[str]:

@@ -28,7 +28,16 @@ from commwall.analysis.wording import (
     short_text,
     spread_short_text,
 )
-from commwall.report.html import Group, Html, folded, grouped_table, joined, paragraph, table
+from commwall.report.html import (
+    Group,
+    Html,
+    folded,
+    grouped_table,
+    joined,
+    paragraph,
+    refused_cells,
+    table,
+)
 from commwall.report.page import Page
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
@@ -150,8 +159,8 @@ def _rounds_not_used(
 
 
 def lowered(title: str) -> str:
-    """A title as it goes on a sentence."""
-    return title[:1].lower() + title[1:]
+    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def capital(text: str) -> str:
@@ -202,15 +211,17 @@ def _verdict_table(analysis: Analysis, comparison: Comparison) -> Html:
 def _cases(
     analysis: Analysis, comparison: Comparison, known: list[tuple[Topic, list[Verdict]]]
 ) -> Iterator[Html]:
-    """Topics below their titles, with what the rounds say beside the interval; of a control
-    folded. No table where the card has given the one reason why there is nothing.
+    """Topics below their titles, with what several rounds say beside the interval; of a
+    control folded. No table where the card has given the one reason why there is nothing.
     """
-    floors = any(verdict.control for _, own in known for verdict in own)
-    heads = _heads(analysis, "rounds: median (min to max)", "spread of A, B", floors=floors)
+    every = [verdict for _, own in known for verdict in own]
+    floors, spread = any(v.control for v in every), any(v.n > 1 for v in every)
+    more = ("rounds: median (min to max)", "spread of A, B") if spread else ()
+    heads = _heads(analysis, *more, floors=floors)
     groups = [
         Group(
             capital(topic.quantity.label) if len(known) == 1 else topic.title,
-            _rows(analysis, own, floors=floors, spread=True),
+            _rows(analysis, own, floors=floors, spread=spread),
         )
         for topic, own in known
     ]
@@ -256,12 +267,8 @@ def _rows(
             rows.append((kind, cells))
         else:
             unused.setdefault(why_unused(analysis, verdict), []).append(verdict.case)
-    for reason, cases in unused.items():
-        alone = len(cases) == 1
-        head = cases[0] if alone else f"{len(cases)} more" if rows else f"all {len(cases)}"
-        named = "" if alone else f" ({', '.join(cases)})"
-        rows.append(("refused", (head, f"none: {reason}{named}")))
-    return rows
+    told = (refused_cells(reason, cases, of=len(own)) for reason, cases in unused.items())
+    return [*rows, *(("refused", cells) for cells in told)]
 
 
 def _n_text(verdict: Verdict) -> str:
