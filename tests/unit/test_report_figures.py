@@ -214,3 +214,13 @@ def test_an_interval_that_leaves_the_axis_ends_in_an_arrow(tables: Tables, name:
     platforms.loc[platforms["platform"] == "golden-slow", "mean_high"] *= 50
     wide = arrows(Tables(**{**vars(tables), "platforms": platforms}))
     assert wide == [(">", 0)]
+
+
+def test_bars_stay_in_sight_of_an_interval_far_below_zero(tables: Tables) -> None:
+    platforms = tables.platforms.copy()
+    platforms.loc[platforms["platform"] == "golden-slow", "mean_low"] = -900
+    drawn = Tables(**{**vars(tables), "platforms": platforms})
+    (axes,) = figures.quantity_figure(drawn, LOOKS, PRIMARY).axes
+    low, high = axes.get_xlim()
+    assert low == pytest.approx(-3 * max(bar.get_width() for bar in axes.patches), rel=0.05)
+    assert high > 0 and [line.get_marker() for line in axes.lines].count("<") == 1

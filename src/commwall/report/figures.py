@@ -360,8 +360,9 @@ def _show_zero(axes: Axes, shown: pd.DataFrame) -> None:
     """Keep zero in sight, and the bars too where two rounds give an interval far beyond them."""
     low, high = axes.get_xlim()
     least, most = MOST_ROOM * min(0.0, shown["min"].min()), MOST_ROOM * max(0.0, shown["max"].max())
-    low, high = max(min(0.0, low), least) if least else min(0.0, low), min(high, most or high)
-    axes.set_xlim(low, max(high, -0.05 * low))
+    if room := max(most, -least):
+        low, high = max(low, least or -room), min(high, most or room)
+    axes.set_xlim(min(0.0, low), max(high, -0.05 * low))
 
 
 def _of(table: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
