@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from commwall.analysis.limit_words import LIMIT_WORDS, share_text
 from commwall.analysis.tables import Tables
 from commwall.report.figures import Looks, emulated_in, nothing
-from commwall.report.html import Html, bullets, joined, paragraph, table
+from commwall.report.html import Html, bullets, folded, joined, paragraph, table
 from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.report.style import (
@@ -35,6 +35,8 @@ SHARES = (
     "own_work_share",
     "mfu",
 )
+MOST_SENTENCES = 6
+"""More are folded."""
 RULE = (
     "Rule: the link limits if exposed communication is larger than the host's gaps and the "
     "device's own work, the host if its gaps are larger than both other parts.",
@@ -73,7 +75,11 @@ def limit_table(page: Page) -> Html:
     ]
     heads = ("case", "platform", "limit", "step", *_HEADS, "n")
     words = "What limits a step of leg full: medians of the rounds, shares of the step."
-    return joined([table(heads, rows, words), bullets(_sentences(own)), bullets(RULE)])
+    sentences = list(_sentences(own))
+    told = bullets(sentences)
+    if len(sentences) > MOST_SENTENCES:
+        told = folded(f"The same in {len(sentences)} sentences", told)
+    return joined([table(heads, rows, words), told, bullets(RULE)])
 
 
 def _sentences(limits: pd.DataFrame) -> Iterator[str]:
