@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import ALGBW, BUSBW, OPERATION_TIME
-from commwall.report import collectives, narrative, operations
+from commwall.report import collectives, narrative, operations, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -30,7 +30,7 @@ narrative.headline(page)
 # it can be compared between operations, and with the rate of the link.
 
 # %%
-operations.verdicts(page, "collectives")
+overview.topic_cards(page, *overview.COLLECTIVES)
 
 # %% [markdown]
 # ## Bus bandwidth over message size
@@ -95,10 +95,10 @@ operations.sizes(page, OPERATION_TIME)
 # rate on the wire.
 
 # %%
-narrative.not_covered(page)
+narrative.not_covered(page, "collectives")
 
 # %%
-narrative.gaps(page)
+narrative.gaps(page, "collectives")
 
 # %% [markdown]
 # ## Provenance

@@ -71,10 +71,10 @@ picture(
 energy.not_covered(page)
 
 # %%
-narrative.not_covered(page)
+narrative.not_covered(page, "training")
 
 # %%
-narrative.gaps(page)
+narrative.gaps(page, "training")
 
 # %% [markdown]
 # ## Provenance

@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import MEMORY_BANDWIDTH
-from commwall.report import figures, memory, narrative, operations
+from commwall.report import figures, memory, narrative, operations, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -30,7 +30,7 @@ narrative.headline(page)
 # through the driver, not through NCCL. A difference here is the machine's, or noise.
 
 # %%
-operations.verdicts(page, "memory")
+overview.topic_cards(page, overview.MEMORY)
 
 # %% [markdown]
 # ## Bandwidth of the largest buffer
@@ -73,10 +73,10 @@ operations.sizes(page, MEMORY_BANDWIDTH)
 # between devices are asked for one by one, so that at small sizes the host decides.
 
 # %%
-narrative.not_covered(page)
+narrative.not_covered(page, "memory")
 
 # %%
-narrative.gaps(page)
+narrative.gaps(page, "memory")
 
 # %% [markdown]
 # ## Provenance

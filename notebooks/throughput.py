@@ -28,7 +28,7 @@ narrative.headline(page)
 # ## Verdict
 
 # %%
-overview.topic_cards(page)
+overview.topic_cards(page, overview.TRAINING)
 
 # %%
 narrative.decomposition(page)
@@ -108,10 +108,10 @@ narrative.loss_table(page)
 # ## What this does not show
 
 # %%
-narrative.not_covered(page)
+narrative.not_covered(page, "training")
 
 # %%
-narrative.gaps(page)
+narrative.gaps(page, "training")
 
 # %% [markdown]
 # ## Provenance

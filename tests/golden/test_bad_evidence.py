@@ -1,6 +1,7 @@
 """Missing, failed, withdrawn and incomparable records: named, and nothing stops."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,9 @@ def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
 
 def test_undecided_names_the_rounds_needed(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, _only(AGAIN, 1, _a_little_slower))
-    words = sentence(analysis.primary[1], analysis.names)
+    control = analysis.primary[1]
+    comparison = control.comparison.model_copy(update={"control": False})
+    words = sentence(replace(control, comparison=comparison), analysis.names)
     assert "cannot tell with 5 rounds, about " in words
     assert "the same" not in words
 
@@ -235,6 +238,16 @@ def test_no_records_at_all(tmp_path: Path) -> None:
         analysis.primary[0], analysis.names
     )
     assert len([gap for gap in analysis.gaps if gap.kind == "record"]) == 15
+
+
+def test_a_percentage_of_a_record_stands_as_everywhere_else(tmp_path: Path) -> None:
+    def marked(record: Record) -> Record:
+        mark = Mark(name="warmup_not_settled", detail="above 10% of 4 % 100%")
+        return record.model_copy(update={"marks": (mark,)})
+
+    own = [gap for gap in _analysis(tmp_path, marked).gaps if gap.kind == "mark"]
+    assert own and {gap.suite for gap in own} == {"training"}
+    assert all("above 10 % of 4 % 100 %" in str(gap) for gap in own)
 
 
 def test_a_malformed_plan_is_a_problem_not_a_stop(tmp_path: Path) -> None:

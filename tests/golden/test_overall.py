@@ -52,8 +52,8 @@ def test_training_over_four_cases(analysis: Analysis, training: list[Verdict]) -
     [
         (ENERGY, f"{A} has higher samples per watt-hour than {B} in 2 of 4 cases, by 50 % to"),
         (BUSBW, f"{A} has higher bus bandwidth than {B} in 2 of 2 operations, by 900 %."),
-        (LATENCY, "Cannot tell in any of 2 operations; ratio 0.500 in all-gather, without interv"),
-        (MEMORY, "Cannot tell in any of 2 operations; ratio 1.00 in copy, without interval; to-d"),
+        (LATENCY, "cannot tell in any of 2 operations; ratio 0.500 in all-gather, without interv"),
+        (MEMORY, "cannot tell in any of 2 operations; ratio 1.00 in copy, without interval; to-d"),
     ],
 )
 def test_other_topics(analysis: Analysis, topic: object, text: str) -> None:
@@ -83,8 +83,22 @@ def test_one_round_decides_nothing(analysis: Analysis, training: list[Verdict]) 
         replace(_with_ratios(v, v.values_a[:1], v.values_b[:1]), rounds=(1,)) for v in training[:2]
     ]
     assert overall_text(analysis, once) == (
-        "Cannot tell in any of 2 cases, one round has no interval; "
-        "ratio 1.50 to 2.00 in bert-demo, resnet-demo, without interval."
+        "cannot tell in any of 2 cases, one round has no interval; ratio 1.50 to 2.00."
+    )
+
+
+def test_what_no_case_has_is_not_measured(analysis: Analysis) -> None:
+    (comparison,) = comparisons(analysis)
+    own = topic_verdicts(analysis, comparison, LATENCY)
+    why = "gloo under the emulated link, not the link, sets the time of 8 B"
+    assert own[0].why_none == why
+    assert overall_text(analysis, [own[0]] * 2) == f"not measured, because {why}."
+    assert f"all-reduce not measured: {why}." in overall_text(analysis, own, "operation")
+
+
+def test_what_was_kept_out_is_no_verdict(analysis: Analysis, training: list[Verdict]) -> None:
+    assert overall_text(analysis, training[3:] * 2) == (
+        "no verdict in any of 2 cases: marked host bound, leg single."
     )
 
 
@@ -98,14 +112,14 @@ def test_one_case_keeps_its_own_sentence(analysis: Analysis, training: list[Verd
 def test_control_over_four_cases(analysis: Analysis) -> None:
     (control,) = comparisons(analysis, control=True)
     own = topic_verdicts(analysis, control, TRAINING)
-    assert control_text(own) == "The interval contains 1 in 4 of 4 cases; noise floor 5.0 %."
-    assert control_text(own[:1]) == "The interval contains 1; noise floor 5.0 %."
+    assert control_text(own) == "the interval contains 1 in 4 of 4 cases; noise floor 5.0 %."
+    assert control_text(own[:1]) == "the interval contains 1; noise floor 5.0 %."
     wrong = _with_ratios(own[0], (1.1, 1.11, 1.12), (1, 1, 1))
     text = control_text([wrong, own[1]])
     assert "contains 1 in 1 of 2 cases, not in bert-demo" in text and "do not rely" in text
     latency = topic_verdicts(analysis, control, LATENCY)
     assert control_text(latency, "operation") == (
-        "Noise floor unknown: none of 2 operations has an interval."
+        "noise floor unknown, none of 2 operations has an interval."
     )
 
 

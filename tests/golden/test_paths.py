@@ -100,11 +100,11 @@ def test_the_page_shows_shares_and_what_is_shared() -> None:
     analysis = analysis_of(TOGETHER, ALONE)
     page = Page(analysis, tidy_tables(analysis), census_tables(analysis), {})
     shares = text_of(paths(page))
-    assert "together, 1.00 GiB|PCIe 5.0 x16|64.0 GB/s|25.0 %" in shares
-    assert "alone, 1.00 GiB, device 1|PCIe 5.0 x16|64.0 GB/s|50.0 %" in shares
+    assert "together, 1 GiB|PCIe 5.0 x16|64.0 GB/s|25.0 %" in shares
+    assert "alone, 1 GiB, device 1|PCIe 5.0 x16|64.0 GB/s|50.0 %" in shares
     shared = text_of(sharing(page))
-    assert f"together, 1.00 GiB, device 0|{FAST}|16.0 GB/s|32.0 GB/s|0.500" in shared
-    assert f"together, 1.00 GiB, device 1|{FAST}|32.0 GB/s|32.0 GB/s|1.00" in shared
+    assert f"together, 1 GiB, device 0|{FAST}|16.0 GB/s|32.0 GB/s|0.500" in shared
+    assert f"together, 1 GiB, device 1|{FAST}|32.0 GB/s|32.0 GB/s|1.00" in shared
 
 
 def text_of(html: Html) -> str:

@@ -9,7 +9,7 @@ from commwall.analysis.derive import derive
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import decomposition_text, noise_text, sentence
+from commwall.analysis.wording import decomposition_text, noise_text, sentence, short_text
 from tests.golden.build import AGAIN, CAMPAIGN, FAST, NO_COUNTER, SLOW, record, write_campaign
 
 
@@ -118,7 +118,8 @@ def test_control_contains_one_and_gives_the_noise_floor(analysis: Analysis) -> N
     control = _verdict(analysis, AGAIN, PRIMARY)
     assert control.ratio is not None and not control.ratio.excludes_one
     assert control.ratio.centre == pytest.approx(1)
-    assert "cannot tell with 5 rounds" in sentence(control, analysis.names)
+    assert sentence(control, analysis.names).endswith(": the interval contains 1.")
+    assert short_text(control) == "interval contains 1"
     # half-width of the control's log-ratios: 2.7764 ln 1.02 / sqrt(10) = 0.017386
     verdict = _verdict(analysis, SLOW, PRIMARY)
     assert verdict.noise_floor == pytest.approx(0.01754, abs=1e-5)

@@ -148,7 +148,7 @@ def test_instances_and_little_shared_memory_are_refused_by_name(
     assert "there is no /dev/shm" in (refused(campaign, whole, tmp_path / "nothing") or "")
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("U", (), {"free": 64 * 2**20}))
     told = refused(campaign, whole, tmp_path) or ""
-    assert "/dev/shm is too small, 64.0 MiB free; give it 256 MiB" in told
+    assert "/dev/shm is too small, 64 MiB free; give it 256 MiB" in told
 
 
 def with_variable(campaign: Campaign, value: str) -> Campaign:

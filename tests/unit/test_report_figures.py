@@ -194,3 +194,33 @@ def test_pure_numbers_share_an_axis_and_name_their_platforms_once(many: Tables) 
     (legend,) = figure.legends
     assert len(legend.get_texts()) == 3
     assert len(figures.quantity_figure(many, LOOKS, PRIMARY).axes) == 4
+
+
+@pytest.mark.parametrize("name", ["throughput", "parts", "legs"])
+def test_an_interval_that_leaves_the_axis_ends_in_an_arrow(tables: Tables, name: str) -> None:
+    def arrows(drawn: Tables) -> list[tuple[str, float]]:
+        (axes,) = DRAWN[name](drawn, LOOKS).axes
+        told = "(arrow: the interval goes on)" in axes.get_xlabel()
+        found = [
+            (str(line.get_marker()), float(line.get_xdata()[0]) - axes.get_xlim()[1])
+            for line in axes.lines
+            if line.get_marker() in ("<", ">")
+        ]
+        assert told == bool(found)
+        return found
+
+    assert arrows(tables) == []
+    platforms = tables.platforms.copy()
+    platforms.loc[platforms["platform"] == "golden-slow", "mean_high"] *= 50
+    wide = arrows(Tables(**{**vars(tables), "platforms": platforms}))
+    assert wide == [(">", 0)]
+
+
+def test_bars_stay_in_sight_of_an_interval_far_below_zero(tables: Tables) -> None:
+    platforms = tables.platforms.copy()
+    platforms.loc[platforms["platform"] == "golden-slow", "mean_low"] = -900
+    drawn = Tables(**{**vars(tables), "platforms": platforms})
+    (axes,) = figures.quantity_figure(drawn, LOOKS, PRIMARY).axes
+    low, high = axes.get_xlim()
+    assert low == pytest.approx(-3 * max(bar.get_width() for bar in axes.patches), rel=0.05)
+    assert high > 0 and [line.get_marker() for line in axes.lines].count("<") == 1

@@ -51,8 +51,17 @@ def test_times(seconds: float, text: str) -> None:
 def test_rates_are_decimal_and_sizes_binary() -> None:
     assert units.rate_text(0.62e9) == "620 MB/s"
     assert units.rate_text(344e9) == "344 GB/s"
-    assert units.size_text(25 * 2**20) == "25.0 MiB"
-    assert units.size_text(3 * 2**30) == "3.00 GiB"
+    assert units.size_text(25 * 2**20) == "25 MiB"
+    assert units.size_text(3 * 2**30) == "3 GiB"
+    assert (units.size_text(1), units.size_text(1023)) == ("1 B", "1,023 B")
+    assert units.size_text(1.5 * 2**20) == "1.50 MiB"
+    assert units.size_text(2**30 + 1) == "1.00 GiB"  # not exactly one
+
+
+def test_a_common_unit_of_a_range_stands_once() -> None:
+    assert units.around_text("2.10 ms", "1.90 ms", "2.40 ms") == "2.10 ms (1.90 to 2.40)"
+    assert units.around_text("1.00 ms", "990 µs", "1.10 ms") == "1.00 ms (990 µs to 1.10 ms)"
+    assert units.around_text("0.5", "0.4", "0.6") == "0.5 (0.4 to 0.6)"
 
 
 def test_a_ratio_becomes_a_percentage() -> None:
@@ -65,7 +74,7 @@ def test_a_ratio_becomes_a_percentage() -> None:
     [
         (0.5, "s", "500 ms"),
         (2e9, "byte/s", "2.00 GB/s"),
-        (2**20, "byte", "1.00 MiB"),
+        (2**20, "byte", "1 MiB"),
         (0.5, "1", "0.500"),
         (12.0, "J", "12.0 J"),
     ],

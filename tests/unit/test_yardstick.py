@@ -107,7 +107,7 @@ def test_a_size_with_wrong_results_or_without_a_row_is_a_gap(tmp_path: Path) -> 
     text = few.format(wrong=2, word="OK") + "\n"
     found = measured(tmp_path, printing(text))
     assert [s.message_bytes for s in found.series] == [8]
-    assert found.gaps[0].reason == "nccl-tests has no right result of 32.0 B, 128 B"
+    assert found.gaps[0].reason == "nccl-tests has no right result of 32 B, 128 B"
 
 
 def test_a_program_that_is_not_there_is_a_gap(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_record_holds_nccls_choices_and_the_yardsticks_times(
     assert [(c.message_bytes, c.algorithm, c.protocol) for c in record.nccl_choices] == [
         (8, "RING", "LL")
     ]
-    assert "NCCL's log names no choice of 32.0 B, 128 B" in [gap.reason for gap in record.gaps]
+    assert "NCCL's log names no choice of 32 B, 128 B" in [gap.reason for gap in record.gaps]
     beside = [s for s in record.series if s.metric == "nccl_tests_time_s"]
     assert [s.message_bytes for s in beside] == [8, 32, 128]
     assert str(tmp_path) not in record.model_dump_json()

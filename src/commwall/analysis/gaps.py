@@ -3,19 +3,22 @@
 Layer: analysis. Reads no file. Nothing is left out silently: what no verdict uses stands here.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.names import QUANTITIES_OF, Quantity
 from commwall.analysis.pairs import Cell, Pairing
 from commwall.records.index import Index
-from commwall.schema.case import Leg
+from commwall.schema.case import Leg, SuiteName
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import EXCLUDING_MARKS
 
-Place = tuple[str, str]
-"""Platform and case."""
+_PERCENT = re.compile(r"(?<=\d)%")
+"""Records write "80%" in their details, pages "80 %"."""
+Place = tuple[SuiteName, str, str]
+"""Suite, platform and case."""
 Kind = Literal["problem", "accident", "record", "stale", "pair", "mark", "value"]
 
 
@@ -26,9 +29,11 @@ class GapLine:
     kind: Kind
     where: str
     reason: str
+    suite: SuiteName | None = None
+    """Suite it concerns; None if several or none."""
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.reason}"
+        return f"{self.where}: {_PERCENT.sub(' %', self.reason)}"
 
 
 def list_gaps(
@@ -37,7 +42,7 @@ def list_gaps(
     """All gaps of a campaign, gravest first; equal reasons of several rounds in one line."""
     cells = tuple(cells)
     lines = [
-        *(GapLine("problem", index.campaign, problem) for problem in index.problems),
+        *(GapLine("problem", index.campaign, text, _named(text)) for text in index.problems),
         *_accidents(index),
         *_findings(index),
         *_not_admitted(cells),
@@ -54,7 +59,8 @@ def _accidents(index: Index) -> Iterator[GapLine]:
         where = f"{accident.platform}, round {accident.round}"
         cause = accident.cause.replace("_", " ")
         log = f" (log {accident.log})" if accident.log else ""
-        yield GapLine("accident", where, f"{cause}: {accident.detail}{log}")
+        hit = [finding.suite for finding in index.findings if finding.case in accident.cases]
+        yield GapLine("accident", where, f"{cause}: {accident.detail}{log}", _only(hit))
 
 
 def _findings(index: Index) -> Iterator[GapLine]:
@@ -62,24 +68,25 @@ def _findings(index: Index) -> Iterator[GapLine]:
         where = f"{finding.platform}, {finding.case}, round {finding.round}"
         reason = f"{finding.standing}: {finding.reason}"
         if finding.standing in ("missing", "invalid", "withdrawn"):
-            yield GapLine("record", where, reason)
+            yield GapLine("record", where, reason, finding.suite)
         elif finding.standing == "stale":
-            yield GapLine("stale", where, f"{reason}; still used here")
+            yield GapLine("stale", where, f"{reason}; still used here", finding.suite)
 
 
 def _not_admitted(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
     """Refused records; the rounds that one cause refuses in one line with one example."""
-    found: dict[tuple[str, str, str], dict[int, str]] = {}
+    found: dict[tuple[SuiteName, str, str, str], dict[int, str]] = {}
     for cell in cells:
         place = cell.record.id
         for reason in cell.refusals:
             cause = reason.partition(":")[0]
-            found.setdefault((place.platform, place.case, cause), {})[place.round] = reason
-    for (platform, case, _), reasons in found.items():
+            key = (place.suite, place.platform, place.case, cause)
+            found.setdefault(key, {})[place.round] = reason
+    for (suite, platform, case, _), reasons in found.items():
         first = min(reasons)
         example = f"for instance round {first} " if len(reasons) > 1 else ""
         where = f"{platform}, {case}, {rounds_text(reasons)}"
-        yield GapLine("record", where, f"not used, {example}{reasons[first]}")
+        yield GapLine("record", where, f"not used, {example}{reasons[first]}", suite)
 
 
 def _pairs(pairings: Iterable[Pairing]) -> Iterator[GapLine]:
@@ -88,23 +95,25 @@ def _pairs(pairings: Iterable[Pairing]) -> Iterator[GapLine]:
         where = f"{pairing.comparison.a} against {pairing.comparison.b}, {pairing.case}"
         for refusal in pairing.refusals:
             if not refusal.of_record:
-                yield GapLine("pair", f"{where}, round {refusal.round}", refusal.reason)
+                when = f"{where}, round {refusal.round}"
+                yield GapLine("pair", when, refusal.reason, pairing.suite)
 
 
 def _doubts(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
     """Marks that do not exclude a record, the rounds of each in one line with one example."""
-    found: dict[tuple[str, str, Leg | None, str], dict[int, str]] = {}
+    found: dict[tuple[SuiteName, str, str, Leg | None, str], dict[int, str]] = {}
     for cell in cells:
         place = cell.record.id
         for mark in cell.record.marks:
             if mark.name not in EXCLUDING_MARKS:
-                key = (place.platform, place.case, mark.leg, mark.name)
+                key = (place.suite, place.platform, place.case, mark.leg, mark.name)
                 found.setdefault(key, {}).setdefault(place.round, mark.detail)
-    for (platform, case, leg, name), details in found.items():
+    for (suite, platform, case, leg, name), details in found.items():
         where = f"{platform}, {case}, {rounds_text(details)}" + (f", leg {leg}" if leg else "")
         first = min(details)
         example = f"for instance round {first}, " if len(details) > 1 else ""
-        yield GapLine("mark", where, f"{name.replace('_', ' ')}: {example}{details[first]}")
+        words = f"{name.replace('_', ' ')}: {example}{details[first]}"
+        yield GapLine("mark", where, words, suite)
 
 
 def _absent_values(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
@@ -114,32 +123,54 @@ def _absent_values(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
         if not cell.refusals:
             place = cell.record.id
             for quantity, reason in cell.derived.absent.items():
-                key = ((place.platform, place.case), reason, quantity)
+                key = ((place.suite, place.platform, place.case), reason, quantity)
                 rounds.setdefault(key, []).append(place.round)
     labels: dict[tuple[Place, str, str], list[str]] = {}
     for (where, reason, quantity), own in rounds.items():
         labels.setdefault((where, reason, rounds_text(own)), []).append(quantity.label)
-    places: dict[tuple[str, str, str], list[Place]] = {}
+    places: dict[tuple[SuiteName, str, str, str], list[Place]] = {}
     for (where, reason, when), own_labels in labels.items():
-        places.setdefault((reason, when, ", ".join(own_labels)), []).append(where)
-    for (reason, when, what), own_places in places.items():
-        yield GapLine("value", f"{_places_text(own_places)}, {when}", f"no {what}: {reason}")
+        places.setdefault((where[0], reason, when, ", ".join(own_labels)), []).append(where)
+    for (suite, reason, when, what), own_places in places.items():
+        named = f"{_places_text(own_places)}, {when}"
+        yield GapLine("value", named, f"no {what}: {reason}", suite)
 
 
 def _places_text(places: list[Place]) -> str:
     """Platforms and cases; each list once where every platform has the same cases."""
-    platforms, cases = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
+    _, platforms, cases = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
     if len(platforms) * len(cases) == len(places):
-        return f"{' and '.join(platforms)}, {' and '.join(cases)}"
-    return "; ".join(f"{platform}, {case}" for platform, case in places)
+        return f"{_list_text(platforms)}, {_list_text(cases)}"
+    return "; ".join(f"{platform}, {case}" for _, platform, case in places)
+
+
+def _list_text(names: list[str]) -> str:
+    """Names as a sentence lists them: "a, b and c"."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
     """Facts of machine and software that could not be read; metrics stand above."""
+    found: dict[tuple[str, str], list[SuiteName]] = {}
     for cell in cells:
         for gap in cell.record.gaps:
             if gap.what not in METRICS:
-                yield GapLine("value", gap.what, f"not read: {gap.reason}")
+                found.setdefault((gap.what, gap.reason), []).append(cell.record.id.suite)
+    for (what, reason), suites in found.items():
+        yield GapLine("value", what, f"not read: {reason}", _only(suites))
+
+
+def _named(problem: str) -> SuiteName | None:
+    """The suite that a problem of the index begins with: "suite memory: …"."""
+    start = problem.partition(":")[0]
+    return next((suite for suite in QUANTITIES_OF if start == f"suite {suite}"), None)
+
+
+def _only(suites: Iterable[SuiteName]) -> SuiteName | None:
+    """The one suite that all of them are; None if there are several or none."""
+    known = set(suites)
+    return known.pop() if len(known) == 1 else None
 
 
 def rounds_text(rounds: Iterable[int]) -> str:

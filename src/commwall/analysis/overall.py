@@ -76,7 +76,8 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
     """All verdicts of one comparison and quantity in one sentence.
 
     A single verdict gives its own sentence. Winners come first, with how many cases each wins
-    and between which effects; then what cannot tell, then what has no usable round.
+    and between which effects; then what cannot tell, then what has no usable round. The sentence
+    can follow a colon: it starts with a small letter unless a name has another.
 
     Args:
         analysis: what they come from.
@@ -87,7 +88,9 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
         return _alone(analysis, verdicts[0])
     comparison = verdicts[0].comparison
     won = [_won_text(analysis, verdicts, side, noun) for side in (comparison.a, comparison.b)]
-    parts = [part for part in won if part] or [_nobody_text(verdicts, noun)]
+    parts = [part for part in won if part]
+    if not parts:
+        return "; ".join(_without_winner(analysis, verdicts, noun)) + "."
     parts += [*_undecided(verdicts, noun), *_left_out(analysis, verdicts, noun)]
     return "; ".join(parts) + "."
 
@@ -152,33 +155,62 @@ def _percent(effect: Effect) -> str:
     return f"{effect_text(effect)[0]} %"
 
 
-def _nobody_text(verdicts: Sequence[Verdict], noun: str) -> str:
+def _without_winner(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
+    """All verdicts where none names a winner: what cannot tell, or why there is none at all."""
     rounds = max(verdict.n for verdict in verdicts)
-    start = "Cannot tell" if rounds else "No verdict"
-    why = ", one round has no interval" if rounds == 1 else ""
-    return f"{start} in any of {len(verdicts)} {noun}s{why}"
+    every = f"in any of {len(verdicts)} {noun}s"
+    reasons = {why_unused(analysis, verdict) for verdict in verdicts}
+    if rounds:
+        why = ", one round has no interval" if rounds == 1 else ""
+        yield f"cannot tell {every}{why}"
+        yield from _undecided(verdicts, noun, alone=True)
+    elif len(reasons) == 1:
+        absent = all(_is_absent(analysis, verdict) for verdict in verdicts)
+        start = "not measured, because" if absent else f"no verdict {every}:"
+        yield f"{start} {reasons.pop()}"
+        return
+    else:
+        yield f"no verdict {every}"
+    yield from _left_out(analysis, verdicts, noun)
 
 
-def _undecided(verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
-    """What has a ratio and names no winner: without interval, or with one around 1."""
+def _undecided(verdicts: Sequence[Verdict], noun: str, *, alone: bool = False) -> Iterator[str]:
+    """What has a ratio and names no winner: without interval, or with one around 1.
+
+    Args:
+        verdicts: of one comparison and quantity.
+        noun: what a case is called.
+        alone: whether words before say already that all of them cannot tell.
+    """
     own = [(v, v.ratio) for v in verdicts if v.ratio and v.winner is None]
+    once = all(verdict.n < 2 for verdict in verdicts)
     for start, end, some in (
-        ("", ", without interval", [(v, ratio) for v, ratio in own if ratio.interval is None]),
-        ("cannot tell, ", "", [(v, ratio) for v, ratio in own if ratio.interval]),
+        ("", "" if once else ", without interval", [(v, r) for v, r in own if r.interval is None]),
+        ("" if alone else "cannot tell, ", "", [(v, r) for v, r in own if r.interval]),
     ):
         if some:
             seen = range_text((ratio.centre, significant(ratio.centre, 3)) for _, ratio in some)
-            yield f"{start}ratio {seen} in {_cases([v.case for v, _ in some], noun)}{end}"
+            every = alone and len(some) == len(verdicts)
+            where = "" if every else f" in {_cases([v.case for v, _ in some], noun)}"
+            yield f"{start}ratio {seen}{where}{end}"
 
 
 def _left_out(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
     """What has no ratio, cases with one reason together."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for verdict in verdicts:
         if verdict.ratio is None:
-            reasons.setdefault(why_unused(analysis, verdict), []).append(verdict.case)
-    for reason, cases in reasons.items():
-        yield f"{_cases(cases, noun)} not used: {reason}"
+            how = "not measured" if _is_absent(analysis, verdict) else "not used"
+            reasons.setdefault((how, why_unused(analysis, verdict)), []).append(verdict.case)
+    for (how, reason), cases in reasons.items():
+        yield f"{_cases(cases, noun)} {how}: {reason}"
+
+
+def _is_absent(analysis: Analysis, verdict: Verdict) -> bool:
+    """Whether good records lack the quantity, rather than that records are missing or refused."""
+    place = (verdict.comparison, verdict.suite, verdict.case)
+    own = [p for p in analysis.pairings if (p.comparison, p.suite, p.case) == place]
+    return not verdict.rounds and any(pairing.pairs for pairing in own)
 
 
 def _cases(cases: list[str], noun: str) -> str:

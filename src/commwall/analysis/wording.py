@@ -20,13 +20,14 @@ Names = Mapping[str, str]
 def sentence(verdict: Verdict, names: Names) -> str:
     """The verdict in one sentence.
 
-    Names a winner only if the interval lies on one side of 1; never calls two sides equal.
+    Names a winner only if the interval lies on one side of 1; never calls two sides equal. An
+    A/A control is not there to be decided, so that it asks for no more rounds.
     """
     ratio, effect = verdict.ratio, verdict.effect
     if ratio is None:
         return f"{_against(verdict, names)}: no verdict, {verdict.why_none}."
     if effect is None or not ratio.excludes_one:
-        return f"{_against(verdict, names)}: cannot tell with {_rounds(ratio.n)}, {_need(ratio)}."
+        return f"{_against(verdict, names)}: {_undecided_text(verdict, ratio)}."
     return (
         f"{names[effect.winner]} {better_text(verdict)} by {effect_text(effect)[0]} % "
         f"({effect_text(effect)[1]}, n = {ratio.n}) than {names[effect.loser]}."
@@ -77,7 +78,9 @@ def centre_text(ratio: PairedRatio) -> str:
 
 
 def rounds_ratio_text(ratio: PairedRatio) -> str:
-    """Median, least and greatest ratio of the rounds: "2.0 (1.6 to 2.5)"."""
+    """Median, least and greatest ratio of the rounds: "2.0 (1.6 to 2.5)"; of one as it is."""
+    if ratio.n == 1:
+        return _plain(ratio.median)
     low, high = min(ratio.ratios), max(ratio.ratios)
     return f"{_plain(ratio.median)} ({_plain(low)} to {_plain(high)})"
 
@@ -163,6 +166,8 @@ def _short_text(verdict: Verdict, better: str) -> str:
     if ratio is None:
         return f"none: {verdict.why_none}"
     if effect is None or not ratio.excludes_one:
+        if verdict.comparison.control:
+            return "interval contains 1" if ratio.interval else "no interval"
         no_spread = ", no spread" if ratio.n > 1 and ratio.interval is None else ""
         return f"cannot tell with {_rounds(ratio.n)}{no_spread}"
     size, ends = effect_text(effect)
@@ -194,6 +199,12 @@ def _why_no_interval(ratio: PairedRatio) -> str:
     if ratio.n == 1:
         return "one round has no interval"
     return "the rounds show no spread, so no interval can be trusted"
+
+
+def _undecided_text(verdict: Verdict, ratio: PairedRatio) -> str:
+    if not verdict.comparison.control:
+        return f"cannot tell with {_rounds(ratio.n)}, {_need(ratio)}"
+    return "the interval contains 1" if ratio.interval else _why_no_interval(ratio)
 
 
 def _need(ratio: PairedRatio) -> str:

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.names import BUSBW, EAGER_TIME
 from commwall.report import operations
-from commwall.report.html import Html, paragraph, table
+from commwall.report.html import Group, Html, grouped_table, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import quantity_text, significant, size_text
+from commwall.schema.units import around_text, quantity_text, significant, size_text
 
 _LATENCY, _RATE = "link_latency", "link_rate"
 _POINTS_OF_A_LINE = 60
@@ -36,9 +36,11 @@ def fits(page: Page) -> Html:
         "at the largest size",
         "n",
     )
-    lines = [_fit_cells(row) for row in rows.to_dict("records")]
+    fitted = rows[rows["n"] > 0]
+    lines = [("", _fit_cells(row)) for row in fitted.to_dict("records")]
+    lines += [("refused", cells) for cells in _without_line(rows[rows["n"] == 0])]
     words = "Time = latency + bytes on the wire / rate: mean of the rounds' lines."
-    return table(heads, lines, words)
+    return grouped_table(heads, [Group("", lines)], words)
 
 
 def choices(page: Page) -> Html:
@@ -103,9 +105,13 @@ def _curve(row: dict[str, Any]) -> Iterator[tuple[float, float]]:
         yield size, wire_bytes / (row["link_latency_s"] + wire_bytes / row["link_rate_bytes_per_s"])
 
 
+def _without_line(rows: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+    """Links without a line, those of one case and reason in one row."""
+    for (case, reason), own in rows.groupby(["case", "reason"], sort=False):
+        yield str(case), ", ".join(own["label"]), f"none: {reason}"
+
+
 def _fit_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    if not row["n"]:
-        return (row["case"], row["label"], *["none"] * 2, row["reason"], "", "", "0")
     sizes = f"{size_text(row['smallest_bytes'])} to {size_text(row['largest_bytes'])}"
     return (
         row["case"],
@@ -123,9 +129,7 @@ def _mean_text(row: dict[str, Any], name: str, end: str, unit: str) -> str:
     mean, low, high = (row[f"{name}{part}{end}"] for part in ("", "_low", "_high"))
     if pd.isna(low):
         return f"{quantity_text(mean, unit)} (no interval)"
-    return (
-        f"{quantity_text(mean, unit)} ({quantity_text(low, unit)} to {quantity_text(high, unit)})"
-    )
+    return around_text(*(quantity_text(value, unit) for value in (mean, low, high)))
 
 
 def _beside_text(line: pd.DataFrame, label: str) -> str:

@@ -5,7 +5,7 @@ geometric one for positive quantities), with its interval as a line and each rou
 stands beside every row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -20,6 +20,7 @@ from commwall.report.style import (
     INK,
     MUTED,
     Look,
+    mark_clipped,
     new_figure,
     panel_height,
     platform_legend,
@@ -83,6 +84,7 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
         value_axis(axes, quantity.metric, label=quantity.label)
         axes.axvline(0, color=INK, linewidth=0.8)
         _show_zero(axes, pd.concat([own for _, own in groups]))
+        mark_clipped(axes, _placed(groups))
         if not together:
             (title, own) = groups[0]
             row_labels(axes, list(own["label"]))
@@ -116,6 +118,7 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         value_axis(axes, FULL.metric, label="step time, geometric mean over rounds")
         axes.set_title(f"case {case}")
         _show_zero(axes, own)
+        mark_clipped(axes, enumerate(own.itertuples()))
     _parts_legend(figure)
     title_figure(figure, "Where a step's time goes", emulated=emulated_in(full))
     return figure
@@ -138,6 +141,7 @@ def legs_figure(tables: Tables, looks: Looks) -> Figure:
         axes.set_title(f"case {case}")
         wide = max(own["max"].max(), own["mean_high"].max())
         axes.set_xlim(0, min(1.2 * wide, MOST_ROOM * own["max"].max()))
+        mark_clipped(axes, _placed(groups))
     platform_legend(figure, steps, looks)
     title_figure(figure, "Step time of each leg", emulated=emulated_in(steps))
     return figure
@@ -261,17 +265,28 @@ def _bars_height(groups: Groups, *, together: bool) -> float:
 
 def _draw_bars(axes: Axes, groups: Groups, rounds: pd.DataFrame, looks: Looks) -> None:
     """Bars of each group from the top, labelled at the group's middle."""
-    row, places = 0.0, []
+    rows = _rows(groups)
+    for row, bar in _placed(groups):
+        leg = rounds["leg"].isna() if pd.isna(bar.leg) else rounds["leg"] == bar.leg
+        _draw_bar(axes, row, bar, looks[bar.platform])
+        _draw_rounds(axes, row, rounds[(rounds["case"] == bar.case) & leg], bar.platform, looks)
+    axes.set_ylim(rows[-1][-1] + 0.6, -0.6)
+    row_labels(axes, [label for label, _ in groups], [sum(own) / len(own) for own in rows])
+
+
+def _placed(groups: Groups) -> Iterator[tuple[float, Any]]:
+    """Every bar with its row."""
+    for rows, (_, own) in zip(_rows(groups), groups, strict=True):
+        yield from zip(rows, own.itertuples(), strict=True)
+
+
+def _rows(groups: Groups) -> list[list[float]]:
+    """Rows of every group's bars, counted from the top."""
+    rows, first = [], 0.0
     for _, own in groups:
-        places.append(row + (len(own) - 1) / 2)
-        for bar in own.itertuples():
-            leg = rounds["leg"].isna() if pd.isna(bar.leg) else rounds["leg"] == bar.leg
-            _draw_bar(axes, row, bar, looks[bar.platform])
-            _draw_rounds(axes, row, rounds[(rounds["case"] == bar.case) & leg], bar.platform, looks)
-            row += 1
-        row += GROUP_GAP
-    axes.set_ylim(row - GROUP_GAP - 0.4, -0.6)
-    row_labels(axes, [label for label, _ in groups], places)
+        rows.append([first + place for place in range(len(own))])
+        first += len(own) + GROUP_GAP
+    return rows
 
 
 def _draw_steps(axes: Axes, own: pd.DataFrame, looks: Looks) -> None:
@@ -345,8 +360,9 @@ def _show_zero(axes: Axes, shown: pd.DataFrame) -> None:
     """Keep zero in sight, and the bars too where two rounds give an interval far beyond them."""
     low, high = axes.get_xlim()
     least, most = MOST_ROOM * min(0.0, shown["min"].min()), MOST_ROOM * max(0.0, shown["max"].max())
-    low, high = max(min(0.0, low), least) if least else min(0.0, low), min(high, most or high)
-    axes.set_xlim(low, max(high, -0.05 * low))
+    if room := max(most, -least):
+        low, high = max(low, least or -room), min(high, most or room)
+    axes.set_xlim(min(0.0, low), max(high, -0.05 * low))
 
 
 def _of(table: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:

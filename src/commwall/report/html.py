@@ -66,6 +66,20 @@ def grouped_table(heads: Sequence[str], groups: Iterable[Group], caption: str) -
     )
 
 
+def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, str]:
+    """Cells of the one row for all cases of a table that one reason keeps out of it.
+
+    Args:
+        reason: why they have no value.
+        cases: their names, at least one.
+        of: cases of the whole table.
+    """
+    if len(cases) == 1:
+        return cases[0], f"none: {reason}"
+    head = f"all {len(cases)}" if len(cases) == of else f"{len(cases)} more"
+    return head, f"none: {reason} ({', '.join(cases)})"
+
+
 def folded(title: str, content: Html) -> Html:
     """Content that a reader opens; its title stays in sight."""
     return Html(f"<details><summary>{escape(title)}</summary>{content.markup}</details>")

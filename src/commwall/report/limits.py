@@ -3,6 +3,7 @@
 Layer: report. Reads and writes no file.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,8 @@ from matplotlib.patches import Patch
 from commwall.analysis.limit_words import LIMIT_WORDS, share_text
 from commwall.analysis.tables import Tables
 from commwall.report.figures import Looks, emulated_in, nothing
-from commwall.report.html import Html, bullets, joined, paragraph, table
+from commwall.report.html import Html, bullets, folded, joined, paragraph, table
+from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.report.style import (
     COLORS,
@@ -33,6 +35,8 @@ SHARES = (
     "own_work_share",
     "mfu",
 )
+MOST_SENTENCES = 6
+"""More are folded."""
 RULE = (
     "Rule: the link limits if exposed communication is larger than the host's gaps and the "
     "device's own work, the host if its gaps are larger than both other parts.",
@@ -71,8 +75,18 @@ def limit_table(page: Page) -> Html:
     ]
     heads = ("case", "platform", "limit", "step", *_HEADS, "n")
     words = "What limits a step of leg full: medians of the rounds, shares of the step."
-    sentences = bullets(f"{line['case']}, {line['label']}: {line['words']}" for line in lines)
-    return joined([table(heads, rows, words), sentences, bullets(RULE)])
+    sentences = list(_sentences(own))
+    told = bullets(sentences)
+    if len(sentences) > MOST_SENTENCES:
+        told = folded(f"The same in {len(sentences)} sentences", told)
+    return joined([table(heads, rows, words), told, bullets(RULE)])
+
+
+def _sentences(limits: pd.DataFrame) -> Iterator[str]:
+    """What limits each case; what holds on several platforms, and of several cases, once."""
+    places = limits.groupby(["words", "case"], sort=False)["label"].agg(" and ".join).reset_index()
+    for (words, platforms), own in places.groupby(["words", "label"], sort=False):
+        yield f"{', '.join(own['case'])} on {platforms}: {lowered(words)}"
 
 
 def limit_figure(tables: Tables, looks: Looks) -> Figure:

@@ -3,32 +3,36 @@
 Layer: report. Reads and writes no file.
 """
 
+from collections.abc import Iterator
+
 import pandas as pd
 
-from commwall.report.html import Html, paragraph, table
+from commwall.report.html import Group, Html, grouped_table, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import rate_text, significant, size_text
+from commwall.schema.units import around_text, rate_text, significant, size_text
 
 SHARE = METRICS["nominal_share"]
 TOGETHER = METRICS["together_share"]
+_COPY = ["case", "message_bytes", "rank", "peer", "path", "nominal_bytes_per_s"]
+"""What tells one copy from another."""
 
 
 def paths(page: Page) -> Html:
     """Way and nominal rate of every copy and size, and the share each platform reached."""
     own = page.tables.paths[page.tables.paths["admitted"]]
-    labels = list(dict.fromkeys(own["label"]))
-    keys = ["case", "message_bytes", "rank", "peer", "path", "nominal_bytes_per_s"]
-    lines = [
-        (_place(line), str(line["path"].iloc[0]), _nominal(line), *_shares(line, labels))
-        for _, line in own.groupby(keys, sort=False, dropna=False)
-    ]
-    if not lines:
+    if own.empty:
         return paragraph(f"{SHARE.label}: no value, see the gaps", "missing")
+    labels = list(dict.fromkeys(own["label"]))
+    known = own[own["nominal_bytes_per_s"].notna()]
+    lines = [
+        ("", (_place(line), str(line["path"].iloc[0]), _nominal(line), *_shares(line, labels)))
+        for _, line in known.groupby(_COPY, sort=False, dropna=False)
+    ]
+    lines += [("refused", cells) for cells in _unknown(own.drop(known.index))]
     heads = ("case, size", "way", "nominal", *labels)
-    return table(
-        heads, lines, "Share of the nominal rate: median of the rounds (least to greatest)."
-    )
+    words = "Share of the nominal rate: median of the rounds (least to greatest)."
+    return grouped_table(heads, [Group("", lines)], words)
 
 
 def sharing(page: Page) -> Html:
@@ -52,6 +56,13 @@ def sharing(page: Page) -> Html:
     return table(heads, lines, f"{TOGETHER.label.capitalize()}: median of the rounds.")
 
 
+def _unknown(rows: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+    """Copies without a nominal rate, those of one way and reason in one row."""
+    for (path, reason), own in rows.groupby(["path", "unknown"], sort=False, dropna=False):
+        places = [_place(line) for _, line in own.groupby(_COPY, sort=False, dropna=False)]
+        yield "; ".join(places), str(path), f"unknown: {reason}"
+
+
 def _place(line: pd.DataFrame) -> str:
     first = line.iloc[0]
     where = "" if pd.isna(first["rank"]) else f", device {first['rank']}"
@@ -60,8 +71,7 @@ def _place(line: pd.DataFrame) -> str:
 
 
 def _nominal(line: pd.DataFrame) -> str:
-    nominal = line["nominal_bytes_per_s"].iloc[0]
-    return f"unknown: {line['unknown'].iloc[0]}" if pd.isna(nominal) else rate_text(nominal)
+    return rate_text(line["nominal_bytes_per_s"].iloc[0])
 
 
 def _shares(line: pd.DataFrame, labels: list[str]) -> list[str]:
@@ -72,7 +82,7 @@ def _shares(line: pd.DataFrame, labels: list[str]) -> list[str]:
 def _share(shares: pd.Series) -> str:
     known = shares.dropna()
     if known.empty:
-        return "unknown" if len(shares) else "absent"
+        return "absent"
     return _range([f"{significant(100 * value)} %" for value in _three(known)], len(known))
 
 
@@ -85,4 +95,4 @@ def _three(values: pd.Series) -> tuple[float, float, float]:
 
 
 def _range(shown: list[str], rounds: int) -> str:
-    return f"{shown[0]} ({shown[1]} to {shown[2]})" if rounds > 1 else shown[0]
+    return around_text(*shown) if rounds > 1 else shown[0]

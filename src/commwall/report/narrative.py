@@ -19,11 +19,13 @@ from commwall.report.html import (
     heading,
     joined,
     paragraph,
+    refused_cells,
     table,
 )
+from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.schema.base import digest
-from commwall.schema.case import CollectivesCase, MemoryCase, TrainingCase
+from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.record import GpuFacts
 from commwall.schema.units import significant, size_text, time_text
 
@@ -36,11 +38,14 @@ GAP_HEADS = {
     "mark": "Doubts",
     "value": "Values that could not be had",
 }
+ANYWHERE = ("problem", None)
 NOT_COVERED = (
     "One machine: another of the same kind may differ by more than the noise floor.",
+    "Every verdict stands alone: the intervals are not corrected for their number.",
+)
+NOT_TRAINED = (
     "Input pipeline: the data are synthetic and already on the device.",
     "Convergence: only the loss of the first steps is compared.",
-    "Every verdict stands alone: the intervals are not corrected for their number.",
 )
 
 
@@ -49,27 +54,48 @@ def headline(page: Page) -> Html:
     return heading(page.analysis.evidence.index.title)
 
 
-def not_covered(page: Page) -> Html:
-    """What the verdicts do not show."""
-    return bullets(not_covered_lines(page.analysis))
+def not_covered(page: Page, suite: SuiteName | None = None) -> Html:
+    """What the verdicts of a suite, or of all, do not show."""
+    return bullets(not_covered_lines(page.analysis, suite))
 
 
-def not_covered_lines(analysis: Analysis) -> tuple[str, ...]:
-    """What the verdicts do not show: of each treatment, of the cases, and in general."""
+def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tuple[str, ...]:
+    """What the verdicts of a suite, or of all, do not show: by treatment, by case, in general."""
     plan = analysis.evidence.plan
-    platforms = plan.platforms if plan else ()
-    labels = [f"{p.treatment.label.title}: {p.treatment.label.does_not_cover}" for p in platforms]
-    return tuple(dict.fromkeys([*labels, *_absences(analysis), *NOT_COVERED]))
+    labels: dict[str, list[str]] = {}
+    for platform in plan.platforms if plan else ():
+        label = platform.treatment.label
+        labels.setdefault(label.does_not_cover, []).append(label.title)
+    trained = suite == "training" or (
+        suite is None and any(verdict.suite == "training" for verdict in analysis.verdicts)
+    )
+    return (
+        *(
+            f"{', '.join(dict.fromkeys(titles))}: {lowered(what)}"
+            for what, titles in labels.items()
+        ),
+        *_absences(analysis, suite),
+        *(NOT_TRAINED if trained else ()),
+        *NOT_COVERED,
+    )
 
 
-def gaps(page: Page) -> Html:
-    """Everything missing, refused or doubtful, gravest first."""
+def gaps(page: Page, suite: SuiteName | None = None) -> Html:
+    """What is missing, refused or doubtful of a suite or of all, gravest first.
+
+    What concerns no suite alone stands on the pages about all of them; such problems everywhere.
+    """
+    every = page.analysis.gaps
+    shown = [g for g in every if suite in (None, g.suite) or (g.kind, g.suite) == ANYWHERE]
     parts = []
     for kind, head in GAP_HEADS.items():
-        own = [str(gap) for gap in page.analysis.gaps if gap.kind == kind]
+        own = [str(gap) for gap in shown if gap.kind == kind]
         if own:
             parts += [paragraph(f"{head}:", "lead"), bullets(own)]
-    return joined(parts) if parts else paragraph("Nothing is missing and nothing was refused.")
+    if parts:
+        return joined(parts)
+    where = f" in suite {suite}" if suite else ""
+    return paragraph(f"Nothing is missing and nothing was refused{where}.")
 
 
 def cases(page: Page) -> Html:
@@ -107,7 +133,7 @@ def decomposition(page: Page) -> Html:
         own = [part for part in analysis.decompositions if part.comparison == comparison]
         a, b = analysis.names[comparison.a], analysis.names[comparison.b]
         heads = ("case", "throughput gap A / B", "= one process alone", "x scaling", "n")
-        rows = [_factors_row(part) for part in own]
+        rows = list(_factors_rows(own))
         words = f"The gap and its factors: A = {a}, B = {b}."
         tables.append(grouped_table(heads, [Group("", rows)], words))
     effects = {p.input_effect for p in analysis.decompositions if isinstance(p, Decomposition)}
@@ -163,25 +189,42 @@ def provenance(page: Page) -> Html:
     return table(("what", "found"), list(_provenance_rows(page.analysis)), words)
 
 
-def _factors_row(part: Decomposition | Undecomposed) -> tuple[str, tuple[str, ...]]:
-    if isinstance(part, Undecomposed):
-        return "refused", (part.case, f"none: {part.reason}")
-    factors = (part.gap, part.per_gpu_speed, part.scaling)
-    shown = (significant(factor.centre, 4) for factor in factors)
-    return "", (part.case, *shown, str(part.gap.n))
+def _factors_rows(
+    parts: list[Decomposition | Undecomposed],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """One row a case; at the end those that cannot be split, cases with one reason in one row."""
+    reasons: dict[str, list[str]] = {}
+    for part in parts:
+        if isinstance(part, Undecomposed):
+            reasons.setdefault(part.reason, []).append(part.case)
+            continue
+        factors = (part.gap, part.per_gpu_speed, part.scaling)
+        shown = (significant(factor.centre, 4) for factor in factors)
+        yield "", (part.case, *shown, str(part.gap.n))
+    for reason, cases in reasons.items():
+        yield "refused", refused_cells(reason, cases, of=len(parts))
 
 
-def _absences(analysis: Analysis) -> Iterator[str]:
-    """Quantities that usable rounds lack; cases without such rounds, in one line together."""
-    own = [v for v in analysis.verdicts if not v.comparison.control and v.n == 0]
+def _absences(analysis: Analysis, suite: SuiteName | None) -> Iterator[str]:
+    """Quantities that usable rounds lack, those of one reason together, after the cases that
+    have no such round.
+    """
+    own = [
+        verdict
+        for verdict in analysis.verdicts
+        if not verdict.comparison.control and verdict.n == 0 and suite in (None, verdict.suite)
+    ]
     bare = {(p.comparison, p.case) for p in analysis.pairings if not p.pairs}
     cases = dict.fromkeys(v.case for v in own if (v.comparison, v.case) in bare)
     if cases:
         yield f"Cases without a usable round of both sides: {', '.join(cases)}."
+    labels: dict[str | None, list[str]] = {}
     for verdict in own:
         if (verdict.comparison, verdict.case) not in bare:
-            label = verdict.quantity.label
-            yield f"{label[:1].upper()}{label[1:]}: {verdict.why_none}."
+            labels.setdefault(verdict.why_none, []).append(verdict.quantity.label)
+    for why, lacking in labels.items():
+        words = ", ".join(dict.fromkeys(lacking))
+        yield f"{words[:1].upper()}{words[1:]}: {why}."
 
 
 def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:

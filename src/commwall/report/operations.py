@@ -1,4 +1,4 @@
-"""Collectives and copies on a page: verdicts, values of every size, a figure over size.
+"""Collectives and copies on a page: values of every size, a figure over size.
 
 Layer: report. Reads and writes no file.
 """
@@ -8,29 +8,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from commwall.analysis.names import BUSBW, QUANTITIES_OF, Quantity
-from commwall.analysis.result import Analysis
+from commwall.analysis.names import BUSBW, Quantity
 from commwall.analysis.tables import Tables
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import centre_text, noise_short_text, short_text
 from commwall.report.figures import Looks
-from commwall.report.html import Html, joined, paragraph, table
+from commwall.report.html import Html, folded, paragraph, table
 from commwall.report.page import Page
 from commwall.report.style import new_figure, title_figure
-from commwall.schema.case import SuiteName
-from commwall.schema.units import quantity_text, size_text
+from commwall.schema.units import around_text, quantity_text, size_text
 
-_ENDS = {"latency_s": "at the smallest size"}
+_FOLDED_ROWS = 12
+"""A longer table of sizes is folded."""
 _SIZE_TICKS = tuple(8 * 64**power for power in range(6))
-
-
-def verdicts(page: Page, suite: SuiteName) -> Html:
-    """Verdicts of a suite, a table for each of its quantities; or why there is none."""
-    analysis = page.analysis
-    own = [verdict for verdict in analysis.verdicts if verdict.suite == suite]
-    if not own:
-        return paragraph(f"No verdict: this campaign compares nothing of suite {suite}.", "verdict")
-    return joined(_verdict_table(analysis, own, quantity) for quantity in QUANTITIES_OF[suite])
 
 
 def sizes(page: Page, quantity: Quantity) -> Html:
@@ -45,8 +33,10 @@ def sizes(page: Page, quantity: Quantity) -> Html:
     ]
     if not lines:
         return paragraph(f"{quantity.label}: no value, see the gaps", "missing")
-    words = f"{quantity.label}: median of the rounds (least to greatest)."
-    return table(("case, size", *labels), lines, words)
+    label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    words = f"{label}: median of the rounds (least to greatest)."
+    shown = table(("case, size", *labels), lines, words)
+    return folded(f"{label} of every size", shown) if len(lines) > _FOLDED_ROWS else shown
 
 
 def size_figure(tables: Tables, looks: Looks, quantity: Quantity = BUSBW) -> Figure:
@@ -97,31 +87,6 @@ def _size_axes(axes: Axes, quantity: Quantity) -> None:
     axes.set_axisbelow(True)
 
 
-def _verdict_table(analysis: Analysis, own: list[Verdict], quantity: Quantity) -> Html:
-    """One row a case and comparison, controls last."""
-    level = f"A / B ({100 * analysis.confidence:g} % interval)"
-    heads = ("case", "A", "B", "verdict", "median A", "median B", level, "noise floor", "n")
-    ordered = sorted(own, key=lambda verdict: verdict.comparison.control)
-    rows = [_verdict_row(analysis, v) for v in ordered if v.quantity == quantity]
-    end = _ENDS.get(quantity.metric_id, "at the largest size")
-    return table(heads, rows, f"{quantity.label[:1].upper()}{quantity.label[1:]} {end}.")
-
-
-def _verdict_row(analysis: Analysis, verdict: Verdict) -> tuple[str, ...]:
-    sides = (verdict.comparison.a, verdict.comparison.b)
-    unit, ratio = verdict.quantity.metric.unit, verdict.ratio
-    medians = [quantity_text(value, unit) for value in verdict.medians or ()] or ["absent"] * 2
-    return (
-        verdict.case,
-        *(analysis.names[side] for side in sides),
-        short_text(verdict),
-        *medians,
-        centre_text(ratio) if ratio else "none",
-        noise_short_text(verdict),
-        str(verdict.n),
-    )
-
-
 def _place(case: str, message_bytes: int, rank: int | None, peer: int | None) -> str:
     device = "" if pd.isna(rank) else f", device {rank}"
     pair = "" if pd.isna(peer) else f" to {peer}"
@@ -135,5 +100,4 @@ def _rounds_text(line: pd.DataFrame, label: str, quantity: Quantity) -> str:
     values, unit = own["value"], quantity.metric.unit
     shown = [quantity_text(value, unit) for value in (values.median(), values.min(), values.max())]
     doubt = "" if own["bound"].all() else "; not the link's"
-    ends = f" ({shown[1]} to {shown[2]})" if len(own) > 1 else ""
-    return f"{shown[0]}{ends}{doubt}"
+    return f"{around_text(*shown) if len(own) > 1 else shown[0]}{doubt}"

@@ -28,13 +28,22 @@ from commwall.analysis.wording import (
     short_text,
     spread_short_text,
 )
-from commwall.report.html import Group, Html, folded, grouped_table, joined, paragraph, table
+from commwall.report.html import (
+    Group,
+    Html,
+    folded,
+    grouped_table,
+    joined,
+    paragraph,
+    refused_cells,
+    table,
+)
 from commwall.report.page import Page
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
 from commwall.schema.units import quantity_text
 
-TRAINING, ENERGY = TOPICS[:2]
+TRAINING, ENERGY, *COLLECTIVES, MEMORY = TOPICS
 NO_FLOOR = "Noise floor: not measured, the campaign runs no treatment twice (A/A)."
 
 
@@ -82,19 +91,19 @@ def verdict_tables(page: Page) -> Html:
     return joined(_verdict_table(analysis, comparison) for comparison in comparisons(analysis))
 
 
-def topic_cards(page: Page, topic: Topic = TRAINING) -> Html:
-    """One topic in a sentence a comparison, and all its cases with spread and extremes."""
+def topic_cards(page: Page, *topics: Topic) -> Html:
+    """Some topics in a sentence each, a card a comparison, and all cases with their rounds."""
     analysis = page.analysis
     parts = []
     for comparison in [*comparisons(analysis), *comparisons(analysis, control=True)]:
-        own = topic_verdicts(analysis, comparison, topic)
-        if own:
-            cases = _topic_table(analysis, comparison, own)
-            shown = folded("Every case of the A/A control", cases) if comparison.control else cases
-            parts += [_card(_answer(analysis, comparison, (topic,))), shown]
+        own = [(topic, topic_verdicts(analysis, comparison, topic)) for topic in topics]
+        if known := [(topic, verdicts) for topic, verdicts in own if verdicts]:
+            parts.append(_card(_answer(analysis, comparison, topics)))
+            parts += _cases(analysis, comparison, known)
     if not parts:
         reasons = () if analysis.verdicts else why_no_verdict(analysis)
-        words = reasons or (f"No verdict: no comparison has a case with {topic.quantity.label}.",)
+        labels = " or ".join(topic.quantity.label for topic in topics)
+        words = reasons or (f"No verdict: no comparison has a case with {labels}.",)
         return joined([paragraph(line, "verdict") for line in words], "card")
     return joined(parts)
 
@@ -125,7 +134,7 @@ def _answer(analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] 
     unknown = not floors and not comparison.control
     return Answer(
         place=f"{sides}: {lowered(first)}",
-        verdict=verdict,
+        verdict=capital(verdict),
         details=(
             *(f"{title}: {text}" for title, text in others),
             *([NO_FLOOR] if unknown else []),
@@ -150,25 +159,30 @@ def _rounds_not_used(
 
 
 def lowered(title: str) -> str:
-    """A title as it goes on a sentence."""
-    return title[:1].lower() + title[1:]
+    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def capital(text: str) -> str:
+    """A text as it begins a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
-    """What the A/A control says of one topic: whether it finds no difference, and how large a
-    one it could have missed."""
+    """What the A/A control says of one topic, to follow a colon: whether it finds no difference,
+    and how large a one it could have missed."""
     known = [(v, floor) for v in verdicts if (floor := v.open_difference) is not None]
     several = len(verdicts) > 1
     if not known:
         where = f"none of {len(verdicts)} {noun}s has an interval" if several else "no interval"
-        return f"Noise floor unknown: {where}."
+        return f"noise floor unknown, {where}."
     wrong = [v.case for v, _ in known if v.ratio and v.ratio.excludes_one]
     floors = range_text((floor, share_text(floor)) for _, floor in known)
     if several:
-        held = f"The interval contains 1 in {len(known) - len(wrong)} of {len(verdicts)} {noun}s"
+        held = f"the interval contains 1 in {len(known) - len(wrong)} of {len(verdicts)} {noun}s"
         held += f", not in {', '.join(wrong)}" if wrong else ""
     else:
-        held = "The interval excludes 1" if wrong else "The interval contains 1"
+        held = "the interval excludes 1" if wrong else "the interval contains 1"
     doubt = "; do not rely on verdicts of this size" if wrong else ""
     return f"{held}; noise floor {floors}{doubt}."
 
@@ -194,14 +208,27 @@ def _verdict_table(analysis: Analysis, comparison: Comparison) -> Html:
     return grouped_table(heads, shown, f"{_sides(analysis, comparison)} {bold}")
 
 
-def _topic_table(analysis: Analysis, comparison: Comparison, own: list[Verdict]) -> Html:
-    """One topic, with what the rounds say beside the interval."""
-    floors = any(verdict.control for verdict in own)
-    heads = _heads(analysis, "rounds: median (min to max)", "spread of A, B", floors=floors)
-    rows = _rows(analysis, own, floors=floors, spread=True)
-    label = own[0].quantity.label
-    words = f"{label[:1].upper()}{label[1:]}: {_sides(analysis, comparison)}"
-    return grouped_table(heads, [Group("", rows)], words)
+def _cases(
+    analysis: Analysis, comparison: Comparison, known: list[tuple[Topic, list[Verdict]]]
+) -> Iterator[Html]:
+    """Topics below their titles, with what several rounds say beside the interval; of a
+    control folded. No table where the card has given the one reason why there is nothing.
+    """
+    every = [verdict for _, own in known for verdict in own]
+    floors, spread = any(v.control for v in every), any(v.n > 1 for v in every)
+    more = ("rounds: median (min to max)", "spread of A, B") if spread else ()
+    heads = _heads(analysis, *more, floors=floors)
+    groups = [
+        Group(
+            capital(topic.quantity.label) if len(known) == 1 else topic.title,
+            _rows(analysis, own, floors=floors, spread=spread),
+        )
+        for topic, own in known
+    ]
+    shown = grouped_table(heads, groups, _sides(analysis, comparison))
+    if any(len(group.rows) > 1 or group.rows[0][0] != "refused" for group in groups):
+        title = f"Every {known[0][0].noun} of the A/A control"
+        yield folded(title, shown) if comparison.control else shown
 
 
 def _heads(analysis: Analysis, *more: str, floors: bool) -> tuple[str, ...]:
@@ -240,12 +267,8 @@ def _rows(
             rows.append((kind, cells))
         else:
             unused.setdefault(why_unused(analysis, verdict), []).append(verdict.case)
-    for reason, cases in unused.items():
-        alone = len(cases) == 1
-        head = cases[0] if alone else f"{len(cases)} more" if rows else f"all {len(cases)}"
-        named = "" if alone else f" ({', '.join(cases)})"
-        rows.append(("refused", (head, f"none: {reason}{named}")))
-    return rows
+    told = (refused_cells(reason, cases, of=len(own)) for reason, cases in unused.items())
+    return [*rows, *(("refused", cells) for cells in told)]
 
 
 def _n_text(verdict: Verdict) -> str:

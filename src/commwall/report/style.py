@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -80,7 +81,8 @@ def picture(figure: Figure, caption: str) -> Html:
     A figure without panels has nothing to show but its label, which says what is missing.
     """
     if not figure.axes:
-        return paragraph(str(figure.get_label()), "missing")
+        words = str(figure.get_label())
+        return paragraph(words[:1].upper() + words[1:], "missing")
     stream = io.BytesIO()
     with mpl.rc_context(_LOOK):
         figure.savefig(stream, format="svg", metadata={"Date": None})
@@ -124,6 +126,24 @@ def value_axis(axes: Axes, metric: Metric, *, label: str | None = None) -> None:
     axes.set_axisbelow(True)
     if scaled:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value, metric.unit)))
+
+
+def mark_clipped(axes: Axes, placed: Iterable[tuple[float, Any]]) -> None:
+    """An arrow where an interval leaves the axis, whose end would look like its own.
+
+    Args:
+        axes: a panel whose limits are final.
+        placed: row and bar of each interval, from `mean_low` to `mean_high`; NaN where none is.
+    """
+    low, high = axes.get_xlim()
+    ends = [(row, bar.mean_low, bar.mean_high) for row, bar in placed]
+    left = [row for row, least, _ in ends if least < low]
+    right = [row for row, _, most in ends if most > high]
+    for place, rows, arrow in ((low, left, "<"), (high, right, ">")):
+        for row in rows:
+            axes.plot(place, row, arrow, color=INK, ms=8, clip_on=False, zorder=4)
+    if left or right:
+        axes.set_xlabel(f"{axes.get_xlabel()} (arrow: the interval goes on)")
 
 
 def row_labels(axes: Axes, labels: list[str], rows: Iterable[float] | None = None) -> None:

@@ -38,8 +38,10 @@ def rate_text(bytes_per_s: float) -> str:
 
 
 def size_text(size_bytes: float) -> str:
-    """A size [byte] in binary units (1 GiB = 2^30 byte)."""
-    return _scaled(size_bytes, _SIZE)
+    """A size [byte] in binary units (1 GiB = 2^30 byte), a whole number of them as it is."""
+    factor, unit = _step(size_bytes, _SIZE)
+    count = size_bytes / factor
+    return f"{count:,.0f} {unit}" if count == int(count) else f"{significant(count)} {unit}"
 
 
 def frequency_text(frequency_hz: float) -> str:
@@ -52,6 +54,14 @@ def percent_text(ratio: float, digits: int = 2) -> str:
     return f"{significant((ratio - 1) * 100, digits)} %"
 
 
+def around_text(middle: str, least: str, most: str) -> str:
+    """A value and its ends, each in words: "2.1 ms (1.9 to 2.4)", a common unit stands once."""
+    units = {text.partition(" ")[2] for text in (middle, least, most)}
+    if len(units) == 1:
+        least, most = (text.partition(" ")[0] for text in (least, most))
+    return f"{middle} ({least} to {most})"
+
+
 def quantity_text(value: float, unit: str) -> str:
     """A stored value in words: times, rates, sizes and clocks scaled, all else as it is."""
     scaled = {"s": time_text, "byte/s": rate_text, "byte": size_text, "Hz": frequency_text}
@@ -61,5 +71,10 @@ def quantity_text(value: float, unit: str) -> str:
 
 
 def _scaled(value: float, scale: tuple[tuple[float, str], ...]) -> str:
-    factor, unit = next((step for step in scale if abs(value) >= step[0]), scale[-1])
+    factor, unit = _step(value, scale)
     return f"{significant(value / factor)} {unit}"
+
+
+def _step(value: float, scale: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+    """Largest unit that the value reaches, else the smallest."""
+    return next((step for step in scale if abs(value) >= step[0]), scale[-1])
