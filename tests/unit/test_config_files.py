@@ -251,3 +251,16 @@ def test_steps_are_recorded_by_default_on_gpus_only(root: Path) -> None:
         for campaign in load_campaigns(root, [name])
     }
     assert modes == {"cpu-demo": {"eager"}, "gpu": {"compiled_captured"}}
+
+
+def test_a_folder_without_the_yardsticks_programs_is_told(root: Path, tmp_path: Path) -> None:
+    message = refused(root, yardsticks={"nccl_tests": str(tmp_path)})
+    assert "yardsticks.nccl_tests" in message and "all_reduce_perf" in message
+    (tmp_path / "all_reduce_perf").touch()
+    assert load(root, {"yardsticks": {"nccl_tests": str(tmp_path)}}).config.yardsticks.nccl_tests
+
+
+def test_a_collective_that_is_no_word_is_told(root: Path) -> None:
+    edit(root, DEMO, "collective: all_gather}", "collective: [all_gather]}")
+    message = refused(root)
+    assert "cases.all-gather" in message and "in_place" not in message

@@ -10,6 +10,7 @@ from commwall.measure.configuration import Campaign, load_campaigns
 from commwall.measure.duration import expected_launch_s, expected_plan_s, expected_suite_s
 from commwall.measure.planning import build_plan, plan_text, visiting_orders
 from commwall.schema.case import LEGS, MODELS, SuiteName
+from commwall.schema.errors import ConfigError
 from commwall.schema.record import MachineFacts
 from tests.samples import CASE
 
@@ -108,3 +109,22 @@ def test_platforms_run_only_the_cases_they_name(campaign: Campaign) -> None:
     suite = build_plan(changed, MACHINE, "words").suite("training")
     assert "cpux2-slowlink" not in suite.platforms
     assert "cpux2-slowlink" not in suite.orders[0]
+
+
+def test_a_campaign_that_measures_nothing_here_is_refused_with_the_reasons() -> None:
+    (asked,) = load_campaigns(ROOT, ["gpu"])
+    with pytest.raises(ConfigError) as told:
+        build_plan(asked, MACHINE, "words")
+    assert "campaign gpu measures nothing on this machine" in str(told.value)
+    assert "platform hoststaged: it needs two GPUs, here are 0" in str(told.value)
+
+
+def test_gpus_that_are_not_there_are_a_reason() -> None:
+    (asked,) = load_campaigns(ROOT, ["gpu"])
+    everywhere = {
+        name: platform.model_copy(update={"where": None, "world_size": size})
+        for (name, platform), size in zip(asked.config.platforms.items(), [2] * 9, strict=False)
+    }
+    config = asked.config.model_copy(update={"platforms": everywhere})
+    with pytest.raises(ConfigError, match="platform nvlink: it needs 2 GPUs, here are 0"):
+        build_plan(Campaign("gpu", config, asked.cases), MACHINE, "words")

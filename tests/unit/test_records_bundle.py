@@ -25,6 +25,7 @@ from commwall.records.store import (
     Withdrawals,
     model_text,
     read_record,
+    read_withdrawals,
     write_atomically,
 )
 from commwall.schema.plan import Plan
@@ -146,6 +147,38 @@ def test_withdrawals_travel(here: Layout, tmp_path: Path) -> None:
     write_atomically(origin.withdrawn_path(CAMPAIGN), model_text(listed))
     assert take_in(here, bundled(origin, tmp_path / "bundle.tar.gz")).placed == 4
     assert "a loose cable" in here.withdrawn_path(CAMPAIGN).read_text(encoding="utf-8")
+
+
+def test_what_was_written_here_stays(here: Layout, tmp_path: Path) -> None:
+    origin = written(tmp_path / "origin")
+    digest, other = (
+        read_record(origin.record_path(CAMPAIGN, name, "training", "bert-demo-b4", 1)).digest
+        for name in ("fast", "slow")
+    )
+
+    def withdraw(layout: Layout, **reasons: str) -> None:
+        told = tuple(Withdrawal(digest=d, reason=r) for d, r in reasons.items())
+        write_atomically(layout.withdrawn_path(CAMPAIGN), model_text(Withdrawals(withdrawn=told)))
+
+    take_in(here, bundled(origin, tmp_path / "first.tar.gz"))
+    withdraw(here, **{digest: "seen here"})
+    own = here.attempt_path(CAMPAIGN, "training")
+    write_atomically(own, "{}")
+    withdraw(origin, **{digest: "seen there", other: "fan"})
+    take_in(here, bundled(origin, tmp_path / "second.tar.gz"))
+    assert read_withdrawals(here, CAMPAIGN) == {digest: "seen here", other: "fan"}
+    assert own.read_text() == "{}"
+
+
+@pytest.mark.parametrize("name", ["plan.json", "no/such/folder/x.tar.gz"])
+def test_a_bundle_is_written_as_a_bundle_only(
+    bundle: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(bundle.parent / "origin")
+    before = tree(Layout(Path()))
+    assert main(["bundle", CAMPAIGN, "--output", f"results/{CAMPAIGN}/{name}"]) == 2
+    assert "cannot write the bundle" in capsys.readouterr().err
+    assert tree(Layout(Path())) == before
 
 
 def test_an_unreadable_record_stays_behind_with_its_reason(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from commwall.host.secrecy import without_places
 from commwall.records.bundle import collect, without_path, write_bundle
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt
+from commwall.schema.errors import ConfigError
 from commwall.schema.units import size_text
 
+ENDING = ".tar.gz"
 LOG_TAIL_BYTES = 128 * 2**10
 """The end of a log tells what went wrong."""
 
@@ -29,13 +31,30 @@ def run(arguments: argparse.Namespace) -> int:
     layout, campaign = Layout(Path()), arguments.campaign
     files, left_out = collect(layout, campaign)
     files |= _environment(Path()) | _logs(Path(), files)
-    target = arguments.output or Path(f"{campaign}.tar.gz")
+    target = _target(arguments.output or Path(f"{campaign}.tar.gz"))
     write_bundle(target, campaign, files)
     records = sum(name.startswith("records/") for name in files)
     print(f"{target}: {records} records, {len(files)} files, {size_text(target.stat().st_size)}")
     for line in left_out:
         print(f"  left out: {line}")
     return 0
+
+
+def _target(path: Path) -> Path:
+    """The file to write, if it can be one.
+
+    Raises:
+        ConfigError: if it has another ending, or its folder does not exist.
+    """
+    if path.name.endswith(ENDING) and path.parent.is_dir():
+        return path
+    raise ConfigError(
+        "cannot write the bundle",
+        where=f"--output {path}",
+        found="no such folder" if path.name.endswith(ENDING) else "another ending",
+        expected=f"a name that ends with {ENDING}, in a folder that exists",
+        next_step=f"choose --output FILE{ENDING}",
+    )
 
 
 def _environment(root: Path) -> dict[str, bytes]:

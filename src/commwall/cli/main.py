@@ -63,6 +63,9 @@ def main(argv: list[str] | None = None) -> int:
         # The reader has seen enough; what is left must not fail when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        print(f"commwall {verb}: the system refuses: {error}", file=sys.stderr)
+        return 2
     return code
 
 

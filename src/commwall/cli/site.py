@@ -7,6 +7,7 @@ from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
 from commwall.report.site import publish
+from commwall.schema.errors import PlanError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,5 +22,14 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path.cwd()
     layout = Layout(root)
     campaigns = tuple(arguments.campaigns) or layout.campaigns()
+    missing = [name for name in campaigns if name not in layout.campaigns()]
+    if missing:
+        raise PlanError(
+            "no such campaign",
+            where=", ".join(f"results/{name}" for name in missing),
+            found="no plan.json",
+            expected=f"one of: {', '.join(layout.campaigns()) or '(none is here)'}",
+            next_step="measure or import it first",
+        )
     print(publish(layout, campaigns, confidence_level(root)).relative_to(root))
     return 0

@@ -100,6 +100,8 @@ def load(
     config = None
     if data is not None:
         config = problems.attempt(lambda: parse_model(Config, data, CONFIG_NAME))
+    if config:
+        problems.add(CONFIG_NAME, _yardstick_problem(config.yardsticks.nccl_tests))
     names = _campaign_names(root, config.campaigns if config else _asked(data), has_gpu)
     campaigns = _load_campaigns(root, names, problems)
     problems.raise_if_any()
@@ -250,6 +252,16 @@ def _load_campaign(
 
 def _read_campaign(root: Path, file_name: str) -> CampaignConfig:
     return parse_model(CampaignConfig, parse_yaml(read_text(root, file_name), file_name), file_name)
+
+
+def _yardstick_problem(folder: str | None) -> str:
+    """A folder named for nccl-tests that does not hold its programs."""
+    if folder is None or any(Path(folder).glob("*_perf")):
+        return ""
+    return (
+        f"yardsticks.nccl_tests: {folder!r} holds no program of nccl-tests (all_reduce_perf and so "
+        "on); name the folder in which they were built, or null"
+    )
 
 
 def _unknown_campaign(root: Path, name: str) -> str:

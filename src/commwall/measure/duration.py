@@ -58,7 +58,7 @@ def expected_plan_s(plan: Plan) -> float:
 def basis_text(plan: Plan, suite: PlannedSuite) -> str:
     """What the expectation of a suite is made of."""
     own = (ALLOWANCES[plan.platform(platform).device] for platform in suite.platforms)
-    allowance = max(own, key=lambda each: each.launch_s)
+    allowance = max(own, key=lambda each: each.launch_s, default=ALLOWANCES["cpu"])
     launch = significant(allowance.launch_s)
     if suite.suite != "training":
         return f"{POINT_SHARE:g} times the windows, {launch} s a launch"

@@ -60,9 +60,12 @@ def fit(campaign: Campaign, machine: MachineFacts) -> Fitted:
 
 def why_not(asked: PlatformConfig, machine: MachineFacts) -> str | None:
     """Why a machine does not have a platform; None if it has."""
+    count = len(machine.gpus)
+    least = 1 if asked.world_size == "all" else asked.world_size
+    if asked.device == "cuda" and asked.where is None and count < least:
+        return f"it needs {least} GPUs, here are {count}"
     if asked.where is None:
         return None
-    count = len(machine.gpus)
     if asked.where == "one_gpu":
         return None if count == 1 else f"it is for machines with one GPU, here are {count}"
     if count < 2:

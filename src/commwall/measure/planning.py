@@ -6,10 +6,11 @@ Layer: measure. Reads and writes no file.
 import random
 from collections.abc import Sequence
 
-from commwall.measure.configuration import Campaign
+from commwall.measure.configuration import CAMPAIGNS_NAME, Campaign
 from commwall.measure.duration import basis_text, expected_plan_s, expected_suite_s
 from commwall.measure.fitting import Fitted, fit
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
+from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import MachineFacts
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
@@ -25,8 +26,14 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
         campaign: what the user asked for.
         machine: this machine.
         words: the machine in one line.
+
+    Raises:
+        ConfigError: if the machine allows none of it.
     """
     config, fitted = campaign.config, fit(campaign, machine)
+    suites = tuple(_plan_suite(campaign, fitted, suite) for suite in config.rounds)
+    if not any(suite.platforms for suite in suites):
+        raise _nothing_to_measure(campaign, fitted)
     return Plan(
         id=campaign_id(campaign.name, machine.fingerprint),
         title=config.title,
@@ -35,8 +42,19 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
         seed=config.seed,
         platforms=tuple(fitted.platforms.values()),
         comparisons=fitted.comparisons,
-        suites=tuple(_plan_suite(campaign, fitted, suite) for suite in config.rounds),
+        suites=tuple(suite for suite in suites if suite.platforms),
         left_out=fitted.left_out,
+    )
+
+
+def _nothing_to_measure(campaign: Campaign, fitted: Fitted) -> ConfigError:
+    reasons = [f"{item.what}: {item.reason}" for item in fitted.left_out]
+    return ConfigError(
+        f"campaign {campaign.name} measures nothing on this machine",
+        where=f"{CAMPAIGNS_NAME}/{campaign.name}.yaml",
+        found="\n".join(reasons or ["no platform runs a case of a suite that has rounds"]),
+        expected="a platform that this machine has, with a case",
+        next_step="name another campaign under campaigns in config/config.yaml, or `auto`",
     )
 
 

@@ -19,7 +19,15 @@ from pathlib import Path
 from commwall.records.bundle import LIST_NAME, BundleError, BundleList, entry, kind_of
 from commwall.records.layout import Layout
 from commwall.records.state import read_attempt
-from commwall.records.store import read_plan, read_record, read_withdrawals, write_atomically
+from commwall.records.store import (
+    Withdrawal,
+    Withdrawals,
+    model_text,
+    read_plan,
+    read_record,
+    read_withdrawals,
+    write_atomically,
+)
 from commwall.schema.errors import CommwallError, ConfigError, RecordError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
@@ -211,9 +219,15 @@ def _merge(layout: Layout, staged: Layout, campaign: str, files: Mapping[str, by
         if set(new) <= set(old) and set(withdrawn[0]) <= set(withdrawn[1]):
             return Arrival(campaign, 0, len(new))  # all of it is here, and more
         raise _differs(campaign, "each side has evidence that the other lacks")
-    fresh = [name for name in files if name not in old and name != "plan.json"]
-    for name in fresh:
-        write_atomically(layout.campaign_dir(campaign) / name, files[name].decode())
+    if set(withdrawn[0]) - set(withdrawn[1]):
+        both = (withdrawn[0] | withdrawn[1]).items()  # a reason given here stays
+        told = Withdrawals(withdrawn=tuple(Withdrawal(digest=d, reason=r) for d, r in both))
+        write_atomically(layout.withdrawn_path(campaign), model_text(told))
+    for name in files:
+        path = layout.campaign_dir(campaign) / name
+        damaged = kind_of(name) == "record" and name not in old
+        if damaged or not path.exists():
+            write_atomically(path, files[name].decode())
     return Arrival(campaign, len(set(new) - set(old)), len(old))
 
 

@@ -220,9 +220,11 @@ class CollectivesCase(Model):
     @classmethod
     def _usual_place(cls, data: Any) -> Any:
         """Say where a case works that does not say so itself."""
-        if not isinstance(data, dict) or data.get("collective") not in IN_PLACE:
+        if not isinstance(data, dict):
             return data
-        return {"in_place": IN_PLACE[data["collective"]][0], **data}
+        asked = str(data.get("collective"))
+        usual = next((places[0] for name, places in IN_PLACE.items() if name == asked), False)
+        return {"in_place": usual, **data}
 
     @model_validator(mode="after")
     def _possible_place(self) -> Self:

@@ -115,9 +115,12 @@ def _between(
     matrix = place.machine.link_matrix
     if matrix is None or peer is None:
         return _unknown("the record does not tell how the devices are linked")
-    link = matrix[rank][peer]
-    if link.startswith("NV"):
-        return _over_nvlink(int(link.removeprefix("NV")), gpus, counted, facts)
+    link = matrix[rank][peer] if max(rank, peer) < min(map(len, (matrix, *matrix))) else ""
+    if not link:
+        return _unknown("the record does not tell how the devices are linked")
+    links = link.removeprefix("NV")
+    if links != link:
+        return _over_nvlink(int(links) if links.isdecimal() else 0, gpus, counted, facts)
     return _over_pcie("pcie_peer", f"peer access ({link}) over ", gpus, counted, facts)
 
 

@@ -69,5 +69,5 @@ def _not_recordable(error: RuntimeError) -> Unsupported:
         where="torch.cuda.graph",
         found=str(error).splitlines()[0],
         expected="kernels and copies only: no wait for the device, no shape that depends on data",
-        next_step="choose step_mode compile or eager for this case, or take it out",
+        next_step="take the case out, or in suite training choose step_mode compile or eager",
     )
