@@ -15,7 +15,13 @@ from commwall.readers.refusal import Unreadable
 
 MODULES: dict[str, str] = {
     "negative": "negative",
+    "topo": "topo",
+    "nvlink": "nvlink",
     "gpu-list": "gpu_list",
+    "dmon": "dmon",
+    "smi-q": "smi_q",
+    "smi-csv": "smi_csv",
+    "smi-table": "smi_table",
 }
 """Module of each kind, the more certain signs first. Look-alikes come before all others."""
 LOOK_ALIKE = "negative"

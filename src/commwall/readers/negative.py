@@ -25,18 +25,27 @@ _SIGNS: dict[str, tuple[str, str]] = {
     ),
     "amd-smi": (
         "amd_smi",
-        r"\bAMD-SMI\b|^(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW|XGMI BW) TABLE: *$|amdsmi_",
+        r"^[|+ ]*(?:AMD-SMI|amd-smi) [0-9a-z-]|^(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW|XGMI BW) TABLE: *$|amdsmi_",
     ),
     "hy-smi": (
         "hygon_smi",
         r"Hygon System Management Interface|^=+ System Management Interface =+",
     ),
-    "xpu-smi": ("intel_xpu_smi", r"\bxpu-smi\b|\bXL[0-9*]+\b.*\bXL[0-9*]+\b|^\s*GPU 0/0 "),
-    "npu-smi": ("huawei_npu_smi", r"\bnpu-smi\b|^[ \t]*NPU0\b.*\b(?:NPU1|HCCS)\b|\bHCCS_SW\b"),
-    "mthreads-gmi": ("moore_threads_gmi", r"\bmthreads-gmi\b|\bMTLink\b|\bMTT S[0-9]{2}"),
-    "mx-smi": ("metax_mx_smi", r"\bmx-smi\b|\bMetaXLink\b|\bMXC[0-9]{3}\b"),
-    "cnmon": ("cambricon_cnmon", r"\bcnmon\b|\bMLU-?Link\b"),
-    "hl-smi": ("habana_hl_smi", r"\bhl-smi\b|\bHL-SMI\b"),
+    "xpu-smi": (
+        "intel_xpu_smi",
+        r"^[|+ ]*xpu-smi [0-9a-z-]|\bXL[0-9*]+\b.*\bXL[0-9*]+\b|^\s*GPU 0/0 ",
+    ),
+    "npu-smi": (
+        "huawei_npu_smi",
+        r"^[|+ ]*npu-smi [0-9a-z-]|^[ \t]*NPU0\b.*\b(?:NPU1|HCCS)\b|\bHCCS_SW\b",
+    ),
+    "mthreads-gmi": (
+        "moore_threads_gmi",
+        r"^[|+ ]*mthreads-gmi [0-9a-z-]|\bMTLink\b|\bMTT S[0-9]{2}",
+    ),
+    "mx-smi": ("metax_mx_smi", r"^[|+ ]*mx-smi [0-9a-z-]|\bMetaXLink\b|\bMXC[0-9]{3}\b"),
+    "cnmon": ("cambricon_cnmon", r"^[|+ ]*cnmon [0-9a-z-]|\bMLU-?Link\b"),
+    "hl-smi": ("habana_hl_smi", r"^[|+ ]*hl-smi [0-9a-z-]|^[|+ ]*HL-SMI Version"),
 }
 """Tool -> reason, and what only its output says."""
 _TOOLS = {tool: re.compile(pattern, re.MULTILINE) for tool, (_, pattern) in _SIGNS.items()}
