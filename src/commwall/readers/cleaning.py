@@ -24,7 +24,7 @@ _STAMP = (
 )
 _CERTAIN = re.compile(
     r"\[(?:[\w.-]{1,80}@)?[0-9]{1,6},[0-9]{1,6}\](?:<std(?:out|err|diag)>)?:"  # mpirun
-    r"|\[(?:default|rank|trainer)[0-9]{1,6}\]:[ ]?"  # torchrun
+    r"|\[default[0-9]{1,6}\]:|\[(?:rank|trainer)[0-9]{1,6}\]: "  # torchrun
     r"|\((?:[\w.]{1,80} )?pid=[0-9]{1,9}(?:, ip=[0-9a-f.:]{1,45})?\) "  # ray
     rf"|{_STAMP}(?:[ \t]|$)"  # docker, kubectl and CI; a comma after it is a table's own
     r"|[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [\w.-]{1,64} [\w./-]{1,64}"
@@ -33,11 +33,11 @@ _CERTAIN = re.compile(
 _IF_ON_EVERY_LINE = tuple(
     re.compile(pattern)
     for pattern in (
-        r"[0-9]{1,6}: ?",  # srun --label
-        r"\[[0-9]{1,6}\] ",  # mpiexec -prepend-rank
+        r"[0-9]{1,6}:(?: |$)",  # srun --label
+        r"\[[0-9]{1,6}\](?: |$)",  # mpiexec -prepend-rank
         r"\[pod/[\w./-]{1,200}\] ",  # kubectl --prefix
-        r"[A-Za-z][\w.-]{0,63} {1,40}\| ?",  # docker compose
-        r"> ?",  # a quotation
+        r"[A-Za-z][\w.-]{0,63} {1,40}\|(?: |$)",  # docker compose
+        r">(?: |$)",  # a quotation
     )
 )
 _FIRST_OF_CERTAIN = frozenset("[(0123456789ADFJMNOS")

@@ -8,6 +8,7 @@ every screenful, says which are there. `-` is a value that cannot be had.
         0     68     31      0          -
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -18,7 +19,7 @@ from commwall.readers.refusal import Unreadable
 KIND = "dmon"
 Sample = dict[str, int | float | str | None]
 
-_SIGN = re.compile(r"^[ \t]*# ?(?:Date[ \t]+|Time[ \t]+){0,2}gpu[ \t]+[a-z]", re.MULTILINE)
+_SIGN = re.compile(r"^[ \t]*#[ \t]*(?:Date[ \t]+|Time[ \t]+){0,2}gpu[ \t]+[a-z]", re.MULTILINE)
 _ERROR = re.compile(
     r"^Not supported on the device\(s\)|^Failed to process command line", re.MULTILINE
 )
@@ -119,20 +120,31 @@ class _Lines:
         stripped = line.strip()
         if stripped.startswith("#"):
             self.width = len(line.rstrip())
-            self._take_header(stripped.lstrip("# \t").split())
+            self._take_header(line.rstrip(), stripped.lstrip("# \t").split())
+        elif self.names:
+            raise Unreadable(KIND, "header_broken")
         elif self.columns and (sample := _sample(self.columns, stripped.split())):
             self.samples.append(sample)
         else:
             self.skipped |= stripped[:1].isdigit()
 
-    def _take_header(self, words: list[str]) -> None:
+    def _take_header(self, line: str, words: list[str]) -> None:
         if "gpu" in words:
+            if _is_cut(line):
+                raise Unreadable(KIND, "header_cut")
             self.names = words
         elif "Idx" in words and self.names:
             columns = _columns(self.names, words)
             if columns is None or self.columns not in (None, columns):
                 raise Unreadable(KIND, "headers_disagree")
-            self.columns = columns
+            self.columns, self.names = columns, []
+
+
+def _is_cut(header: str) -> bool:
+    """Whether the last column is narrower than all others: they are aligned on the right."""
+    ends = [match.end() for match in re.finditer(r"\S+", header.replace("#", " "))]
+    widths = [end - start for start, end in itertools.pairwise(ends)]
+    return len(widths) > 1 and widths[-1] < min(widths[:-1])
 
 
 def _columns(names: Sequence[str], units: Sequence[str]) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ KIND = "gpu-list"
 
 _GPU = re.compile(r"[ \t]*GPU ([0-9]{1,4}): (\S.{0,199}?) \(UUID: ?([^)]{1,80})\)[ \t]*")
 _MIG = re.compile(
-    r"[ \t]*MIG (\S{1,40})[ \t]{1,40}Device[ \t]{1,8}[0-9]{1,4}: ?\(UUID: ?([^)]+)\)[ \t]*"
+    r"[ \t]*MIG (\S{1,40})[ \t]{1,40}Device[ \t]{1,8}([0-9]{1,4}): ?\(UUID: ?([^)]+)\)[ \t]*"
 )
 _SIGN = re.compile(r"^" + _GPU.pattern + r"$", re.MULTILINE)
 _LINK = re.compile(r"^[ \t]*Link [0-9]+: ", re.MULTILINE)
@@ -52,34 +52,40 @@ def read(text: str) -> GpuList:
     """The GPUs in the list's order.
 
     Raises:
-        Unreadable: if there is no line about a GPU, or an index stands twice.
+        Unreadable: if there is no line about a GPU, an index stands twice, or a MIG device has no
+            GPU.
     """
+    lines = text.split("\n")
     gpus: list[ListedGpu] = []
-    profiles: dict[int, list[str]] = {}
-    for line in text.split("\n"):
+    numbers: list[int] = []
+    for line in lines:
         if gpu := _GPU.fullmatch(line):
-            index = int(gpu[1])
-            if index in profiles:
-                raise Unreadable(KIND, "gpu_listed_twice")
-            profiles[index] = []
-            gpus.append(ListedGpu(index=index, name=gpu[2], mig_devices=()))
-        elif gpus and (mig := _MIG.fullmatch(line)):
-            profiles[gpus[-1].index].append(mig[1])
+            gpus.append(ListedGpu(index=int(gpu[1]), name=gpu[2], mig_devices=()))
+            numbers = []
+        elif mig := _MIG.fullmatch(line):
+            numbers.append(int(mig[2]))
+            if not gpus or numbers != list(range(len(numbers))):
+                raise Unreadable(KIND, "mig_device_missing")
+            profiles = (*gpus[-1].mig_devices, mig[1])
+            gpus[-1] = gpus[-1].model_copy(update={"mig_devices": profiles})
     if not gpus:
         raise Unreadable(KIND, error_of(text) or "no_gpu_listed")
-    return _list_of(gpus, profiles)
+    cut = bool(lines[-1].strip()) and not (_GPU.fullmatch(lines[-1]) or _MIG.fullmatch(lines[-1]))
+    return _list_of(gpus, cut=cut)
 
 
-def _list_of(gpus: list[ListedGpu], profiles: dict[int, list[str]]) -> GpuList:
-    instances = sum(map(len, profiles.values()))
+def _list_of(gpus: list[ListedGpu], *, cut: bool) -> GpuList:
+    """The list; nvidia-smi counts from 0, so a gap is a line that is missing."""
+    if [gpu.index for gpu in gpus] != list(range(len(gpus))):
+        raise Unreadable(KIND, "gpu_missing_or_listed_twice")
+    instances = sum(len(gpu.mig_devices) for gpu in gpus)
     several = "several_gpus" if len(gpus) > 1 else "single_gpu"
     return GpuList(
         kind=KIND,
         tool="nvidia-smi -L",
+        partial=cut,
         gpu_count=len(gpus),
-        gpus=tuple(
-            gpu.model_copy(update={"mig_devices": tuple(profiles[gpu.index])}) for gpu in gpus
-        ),
-        mig_instances=instances,
-        verdict="mig_enabled_no_multi_gpu_p2p" if instances else several,
+        gpus=tuple(gpus),
+        mig_instances=None if cut else instances,
+        verdict="mig_enabled_no_multi_gpu_p2p" if instances else None if cut else several,
     )

@@ -30,7 +30,7 @@ class Header:
 
     devices: tuple[str, ...]
     titles: tuple[str, ...]
-    """Of the columns behind the devices; empty too where one of them is unknown."""
+    """Of the columns behind the devices that are known."""
     whole: bool
     """All titles are known, so that none is cut."""
 
@@ -48,6 +48,12 @@ class Matrix:
     """Row -> what stands behind its cells, tabs kept."""
     complete: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
+    open: bool = True
+    """No line has ended it yet: what is no row is the rest of one."""
+    doubtful: bool = False
+    """Lines are cut or broken at a screen's width: what stands behind the cells is not certain."""
+    screen_width: int = 0
+    """Length of the header's line if it has no tab: a row as long may be cut with it."""
     row_without_column: bool = False
     """A GPU has a row and no column: the header is cut."""
     cut_cell: str | None = None
@@ -68,6 +74,12 @@ class Matrix:
         """The word of a pair; None where neither row says it or the two differ."""
         found = {self.cells.get((one, other)), self.cells.get((other, one))} - {None}
         return found.pop() if len(found) == 1 else None
+
+    @property
+    def titles(self) -> tuple[str, ...] | None:
+        """Titles of the columns behind the cells; None where they are not certain."""
+        many = any(len(tail.split()) > len(self.header.titles) for tail in self.tails.values())
+        return None if self.doubtful or many or not self.header.whole else self.header.titles
 
     @property
     def is_status(self) -> bool:
@@ -96,7 +108,7 @@ def read_header(line: str) -> Header | None:
     whole = " ".join(titles) == rest and len(set(titles)) == len(titles)
     if rest and not titles and not rest.startswith(("CPU", "NUMA")):
         return None
-    return Header(tuple(devices), titles if whole else (), whole)
+    return Header(tuple(devices), titles, whole)
 
 
 def matrices(lines: Sequence[str]) -> Iterator[Matrix]:
@@ -115,7 +127,9 @@ def matrices(lines: Sequence[str]) -> Iterator[Matrix]:
         if header is not None:
             if current is not None:
                 yield current
-            current = Matrix(header, number)
+            width = 0 if "\t" in line else len(line)
+            cut = width > len(line.rstrip())
+            current = Matrix(header, number, screen_width=width, doubtful=cut)
         elif current is not None:
             _take_row(current, line, at_end=number == len(lines) - 1)
     if current is not None:
@@ -131,7 +145,10 @@ def _take_row(matrix: Matrix, line: str, *, at_end: bool) -> None:
     words = line.split()
     if not words or words[0] not in matrix.header.devices:
         matrix.row_without_column |= bool(_STRAY_ROW.match(line))
+        matrix.open &= bool(words) and words[0] != "Legend:"
+        matrix.doubtful |= matrix.open
         return
+    matrix.doubtful |= _may_be_cut(matrix, line)
     name, cells = words[0], words[1 : 1 + len(matrix.header.devices)]
     cut = at_end and not line[-1:].isspace()
     if cut and len(words) - 1 <= len(matrix.header.devices):
@@ -147,6 +164,15 @@ def _take_row(matrix: Matrix, line: str, *, at_end: bool) -> None:
     _merge(matrix, known, name)
     if full:
         matrix.tails.setdefault(name, tail)
+
+
+def _may_be_cut(matrix: Matrix, row: str) -> bool:
+    """Whether a row may be cut at the width at which the header is.
+
+    A header with all titles is whole and wider than what stands below its last one.
+    """
+    wide = len(row) >= matrix.screen_width > 0
+    return wide and len(matrix.header.titles) < len(TITLES)
 
 
 def _note(names: list[str], name: str) -> None:
@@ -195,19 +221,17 @@ def _tail(line: str, words: int, *, cut: bool) -> str:
 def columns_of(tail: str, titles: Sequence[str]) -> dict[str, str]:
     """Title -> word of a row's end, of those that are certain.
 
-    nvidia-smi writes one tab or two between these columns and leaves cells empty, so a cell's
-    place is certain only if all are there, or if the row has tabs: then the first cell is the
-    first column's, and the last cell the last one's.
+    nvidia-smi leaves cells empty, so a word's place is certain only if all are there, or if all of
+    its tabs are: one before each column, and a second one before the last of three.
     """
     words = tail.split()
     if len(words) == len(titles):
         return dict(zip(titles, words, strict=True))
     cells = [cell.strip() for cell in tail.split("\t")][1:]
-    if tuple(titles) != TITLES[: len(titles)] or len(words) > len(titles) or not cells:
+    if tuple(titles) == TITLES and len(cells) == len(TITLES) + 1 and not cells[2]:
+        del cells[2]
+    elif len(titles) == len(TITLES):
         return {}
-    if len(titles) == 1 or len(cells) < len(titles):
-        return {titles[0]: cells[0]} if cells[0] else {}
-    last = {titles[2]: cells[-1]} if len(titles) == len(TITLES) else {}
-    middle = " ".join(cells[1:-1] if last else cells[1:]).split()
-    found = {titles[0]: cells[0], titles[1]: middle[0] if len(middle) == 1 else ""} | last
-    return {title: word for title, word in found.items() if word}
+    if tuple(titles) != TITLES[: len(titles)] or len(cells) != len(titles):
+        return {}
+    return {title: word for title, word in zip(titles, cells, strict=True) if word}

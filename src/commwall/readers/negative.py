@@ -25,7 +25,8 @@ _SIGNS: dict[str, tuple[str, str]] = {
     ),
     "amd-smi": (
         "amd_smi",
-        r"^[|+ ]*(?:AMD-SMI|amd-smi) [0-9a-z-]|^(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW|XGMI BW) TABLE: *$|amdsmi_",
+        r"^[|+ ]*(?:AMD-SMI|amd-smi) [0-9a-z-]|amdsmi_"
+        r"|^(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW|XGMI BW) TABLE: *$",
     ),
     "hy-smi": (
         "hygon_smi",

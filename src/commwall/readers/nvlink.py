@@ -94,19 +94,22 @@ def read(text: str) -> NvLinks:
             found.append(_Gpu(int(heading[1]), heading[2]))
         elif found and not heading:  # a name at the very end may be cut
             _take(found[-1], line, at_end=number == len(lines) - 1)
+        elif _SPEED.fullmatch(line) or _INACTIVE.fullmatch(line):
+            raise Unreadable(KIND, "link_of_no_gpu")
     if len({gpu.index for gpu in found}) < len(found):
         raise Unreadable(KIND, "gpu_listed_twice")
     if not any(gpu.links or gpu.state for gpu in found):
         raise Unreadable(KIND, error_of(text) or "no_link")
-    _mark_cut(found, open_end=bool(lines[-1].strip()))
+    _mark_cut(found, open_end=bool(lines[-1]))
     gpus = tuple(map(_linked, found))
+    one_more = bool(_GPU.fullmatch(lines[-1]))
     return NvLinks(
         kind=KIND,
         tool="nvidia-smi nvlink -s",
-        partial=any(gpu.state == "incomplete" for gpu in gpus),
+        partial=one_more or any(gpu.state == "incomplete" for gpu in gpus),
         gpu_count=len(gpus),
         gpus=gpus,
-        verdict=_verdict(gpus),
+        verdict="incomplete" if one_more else _verdict(gpus),
     )
 
 
@@ -120,10 +123,17 @@ def _take(gpu: _Gpu, line: str, *, at_end: bool) -> None:
         gpu.links[number] = float(speed[2]) if speed else "inactive"
     elif _LINK.fullmatch(line) or _SNIP.fullmatch(line) or (at_end and line.strip()):
         gpu.state = "incomplete"
-    elif _ALL_INACTIVE.search(line):
-        gpu.state = "all_links_inactive"
-    elif _UNSUPPORTED.search(line):
-        gpu.state = "not_supported"
+    elif told := _told_instead(line):
+        if gpu.links:
+            raise Unreadable(KIND, "gpu_without_heading")
+        gpu.state = told
+
+
+def _told_instead(line: str) -> str | None:
+    """What a sentence in the place of links says."""
+    if _ALL_INACTIVE.search(line):
+        return "all_links_inactive"
+    return "not_supported" if _UNSUPPORTED.search(line) else None
 
 
 def _mark_cut(gpus: Sequence[_Gpu], *, open_end: bool) -> None:

@@ -53,6 +53,19 @@ _ROOT = re.compile(
 _TEXT = re.compile(
     r"(?:.*[._])?(?:timestamp|name|uuid|serial|bus_id|pstate|version|active|mode|state)(?:[._].*)?"
 )
+_WITHOUT_UNIT = re.compile(
+    r"timestamp|driver_version|vbios_version|count|index|(?:gpu_)?(?:name|uuid|serial)|gpu_bus_id"
+    r"|pci\.(?:bus_id|domain|device_id|sub_device_id)|pstate|compute_cap|temperature\.(?:gpu|memory)"
+    r"|pcie\.link\.(?:gen|width)\.(?:current|max|gpucurrent|gpumax|hostmax)"
+    r"|(?:persistence|compute|display)_mode|(?:ecc|mig)\.mode\.(?:current|pending)"
+    r"|clocks_(?:event|throttle)_reasons\.(?:active|sw_power_cap|hw_slowdown|gpu_idle)"
+)
+"""Names that are whole without a unit: at the end of a line that is cut others may lack more."""
+_SHAPES = {
+    "bus_id": re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]"),
+    "timestamp": re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2} [0-9:]{8}\.[0-9]{3}"),
+    "uuid": re.compile(r"(?:GPU|MIG)-[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"),
+}
 _NEEDS = 2
 """Columns of a header that is known without a dot: `name` alone is any word."""
 _IDS = ("uuid", "bus_id", "index")
@@ -75,12 +88,15 @@ def read(text: str) -> CsvTable:
     """The rows.
 
     Raises:
-        Unreadable: if there is no header, or several that differ.
+        Unreadable: if there is no header, it is cut, or there are several that differ.
     """
     lines = text.split("\n")
-    headers = [fields for line in lines[:-1] if (fields := _fields(line))]
-    if not headers:
+    found = [(line, fields) for line in lines[:-1] if (fields := _fields(line))]
+    if not found:
         return _failure(text)
+    if not all(_is_whole(line) for line, _ in found):
+        raise Unreadable(KIND, "header_cut")
+    headers = [fields for _, fields in found]
     if any(header != headers[0] for header in headers):
         raise Unreadable(KIND, "headers_disagree")
     if len({name for name, _ in headers[0]}) < len(headers[0]):
@@ -107,6 +123,12 @@ def _fields(line: str) -> tuple[tuple[str, str], ...]:
     return tuple(_named(match[1], match[2] or "") for match in found if match)
 
 
+def _is_whole(header: str) -> bool:
+    """Whether the last name of a header can be no part of a longer one."""
+    last = header.rpartition(",")[2].strip()
+    return last.endswith("]") or bool(_WITHOUT_UNIT.fullmatch(last))
+
+
 def _named(field: str, unit: str) -> tuple[str, str]:
     name = _NAMES.get(field, field.replace(".", "_"))
     suffix = _UNITS.get(unit, f"_{unit.lower()}" if unit else "")
@@ -114,15 +136,17 @@ def _named(field: str, unit: str) -> tuple[str, str]:
 
 
 def _table(columns: Sequence[tuple[str, str]], lines: Sequence[str]) -> CsvTable:
-    rows, partial, started = [], False, False
+    rows, partial, width = [], False, 0
     for number, line in enumerate(lines):
-        if not started or _fields(line):
-            started = started or bool(_fields(line))
+        if not width or _fields(line):
+            width = width or (len(line) if _fields(line) else 0)
             continue
         cells = [cell.strip() for cell in line.split(",")]
-        last = number == len(lines) - 1
-        row = _row(columns, cells, cut=last)
-        partial |= row is None and len(cells) > 1 or (last and bool(line.strip()))
+        if len(cells) > len(columns):
+            raise Unreadable(KIND, "header_cut")
+        at_end = number == len(lines) - 1
+        row = _row(columns, cells, cut=at_end or len(line) == width)
+        partial |= row is None and len(cells) > 1 or (at_end and bool(line.strip()))
         if row is not None:
             rows.append(row | _judged(row))
     return CsvTable(
@@ -139,7 +163,7 @@ def _row(columns: Sequence[tuple[str, str]], cells: Sequence[str], *, cut: bool)
 
     Of a row at which the text ends the last cell is certain only if a bracket or its unit ends it.
     """
-    if len(cells) > len(columns) or (len(cells) < len(columns) and not cut):
+    if len(cells) < len(columns) and not cut:
         return None
     if cut and (len(cells) == 1 or not _is_closed(cells[-1], columns[len(cells) - 1][1])):
         cells = cells[:-1]
@@ -160,6 +184,8 @@ def _value(name: str, unit: str, cell: str) -> Value:
     """What a cell says; None where it is not what its column holds."""
     if is_unavailable(cell):
         return UNAVAILABLE
+    if name in _SHAPES and not _SHAPES[name].fullmatch(cell):
+        return None
     if _TEXT.fullmatch(name):
         return cell or None
     found = quantity(cell)

@@ -30,6 +30,8 @@ _DRAW = ("Power Draw", "Average Power Draw")
 _LIMIT = ("Current Power Limit", "Power Limit")
 _WATT = "W"
 _IDLE = "Idle"
+_TIMESTAMP = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4}")
+"""The longest value there is: where lines are cut or broken at a screen's width, so is it."""
 
 
 class QueriedGpu(Model):
@@ -84,7 +86,7 @@ def read(text: str) -> Query:
     """What the text says of each GPU.
 
     Raises:
-        Unreadable: if no GPU is described, or one is twice.
+        Unreadable: if no GPU is described, one is twice, or lines are cut at a screen's width.
     """
     lines = text.split("\n")
     cut = lines.pop()
@@ -95,6 +97,9 @@ def read(text: str) -> Query:
         return _failure(text)
     if len({block.bus_id for block in blocks}) < len(blocks):
         raise Unreadable(KIND, "gpu_described_twice")
+    timestamp = top.get("Timestamp")
+    if timestamp is not None and not _TIMESTAMP.fullmatch(timestamp):
+        raise Unreadable(KIND, "lines_cut")
     attached = top.get("Attached GPUs", "")
     count = int(attached) if re.fullmatch(r"[0-9]{1,4}", attached) else len(blocks)
     return Query(
@@ -103,7 +108,7 @@ def read(text: str) -> Query:
         partial=bool(cut.strip()) or count > len(blocks),
         gpu_count=max(count, len(blocks)),
         driver_version=top.get("Driver Version"),
-        timestamp=top.get("Timestamp"),
+        timestamp=timestamp,
         gpus=tuple(map(_queried, blocks)),
     )
 

@@ -112,7 +112,7 @@ def read(text: str) -> Topology:
     if not links and not access:
         return _failure(text)
     for matrix in links:
-        if not matrix.header.whole or "CPU Affinity" not in matrix.header.titles:
+        if TITLES[0] not in matrix.header.titles:
             raise Unreadable(KIND, "header_cut")
         if not matrix.cells and len(matrix.header.devices) > 1:
             raise Unreadable(KIND, "no_certain_row")
@@ -195,20 +195,22 @@ def _rows_missing(matrix: Matrix) -> tuple[str, ...]:
     return tuple(gpu for gpu in matrix.gpus if gpu not in seen)
 
 
-def _titles(matrix: Matrix) -> Columns:
-    cpu, numa, gpu = (title in matrix.header.titles for title in TITLES)
+def _titles(matrix: Matrix) -> Columns | None:
+    if matrix.titles is None:
+        return None
+    cpu, numa, gpu = (title in matrix.titles for title in TITLES)
     return Columns(cpu_affinity=cpu, numa_affinity=numa, gpu_numa_id=gpu)
 
 
 def _columns(matrix: Matrix, gpu: str) -> dict[str, str]:
-    return columns_of(matrix.tails.get(gpu, ""), matrix.header.titles)
+    return columns_of(matrix.tails.get(gpu, ""), matrix.titles or ())
 
 
 def _column(
     matrix: Matrix, tails: Mapping[str, Mapping[str, str]], title: str
 ) -> dict[str, str | None] | None:
     """A column behind the cells: GPU -> word, None where it is unavailable."""
-    if title not in matrix.header.titles:
+    if title not in (matrix.titles or ()):
         return None
     words = {gpu: tails[gpu].get(title) for gpu in matrix.gpus}
     return {gpu: None if not word or is_unavailable(word) else word for gpu, word in words.items()}
