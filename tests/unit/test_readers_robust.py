@@ -78,10 +78,10 @@ LONG = {
 @pytest.mark.parametrize("kind", MODULES)
 @pytest.mark.parametrize("name", LONG)
 def test_time_is_linear(name: str, kind: str) -> None:
-    text = LONG[name] * (MEGABYTE // 4 // len(LONG[name]))
+    text = LONG[name] * (MEGABYTE // 20 // len(LONG[name]))
     started = time.process_time()
     outcome(text, kind)
-    assert time.process_time() - started < SECONDS_PER_MEGABYTE
+    assert time.process_time() - started < SECONDS_PER_MEGABYTE / 4  # quadratic: tens of seconds
 
 
 @pytest.mark.parametrize("text", INPUTS)

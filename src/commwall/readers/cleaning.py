@@ -66,7 +66,9 @@ def _without_terminal(text: str) -> str:
     if "[0m" in text or "[m" in text:
         text = _ORPHANED.sub("", text)
     if "\r" in text:
-        text = re.sub(r"\r+\n", "\n", text).replace("\r", "\n")
+        while "\r\r" in text:  # halves them each time
+            text = text.replace("\r\r", "\r")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.translate(_CONTROLS) if _has_controls(text) else text
 
 

@@ -34,7 +34,7 @@ _SIGNS: dict[str, tuple[str, str]] = {
     ),
     "xpu-smi": (
         "intel_xpu_smi",
-        r"^[|+ ]*xpu-smi [0-9a-z-]|\bXL[0-9*]+\b.*\bXL[0-9*]+\b|^\s*GPU 0/0 ",
+        r"^[|+ ]*xpu-smi [0-9a-z-]|\bXL[0-9*]+\b.*\bXL[0-9*]+\b|^[ \t]*GPU 0/0 ",
     ),
     "npu-smi": (
         "huawei_npu_smi",
