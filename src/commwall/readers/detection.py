@@ -22,6 +22,7 @@ MODULES: dict[str, str] = {
     "smi-q": "smi_q",
     "smi-csv": "smi_csv",
     "smi-table": "smi_table",
+    "nccl-log": "nccl_log",
 }
 """Module of each kind, the more certain signs first. Look-alikes come before all others."""
 LOOK_ALIKE = "negative"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from commwall.readers.nccl_tests import Timing, read_table
+from commwall.readers.nccl_tests_table import Timing, read_table
 
 DATA = Path(__file__).parents[1] / "data/nccl-tests"
 NAMES = sorted(path.stem for path in DATA.glob("*.txt"))
