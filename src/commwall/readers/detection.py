@@ -22,6 +22,10 @@ MODULES: dict[str, str] = {
     "smi-q": "smi_q",
     "smi-csv": "smi_csv",
     "smi-table": "smi_table",
+    "nvbandwidth": "nvbandwidth",
+    "torch-trace": "torch_trace",
+    "cpu-topology": "cpu_topology",
+    "nccl-tests": "nccl_tests",
     "nccl-log": "nccl_log",
 }
 """Module of each kind, the more certain signs first. Look-alikes come before all others."""

@@ -61,8 +61,7 @@ class Communicator:
     def takes(self, members: Iterable[Member]) -> bool:
         """Whether these can be its ranks, none of them another GPU."""
         return all(
-            member.size == self.size
-            and self.members.get(member.rank, member).is_same_gpu(member)
+            member.size == self.size and self.members.get(member.rank, member).is_same_gpu(member)
             for member in members
         )
 
@@ -138,9 +137,7 @@ class Tracker:
 
     def _learn(self, member: Member, rest: str) -> None:
         """Take what the line says beyond rank and size."""
-        comm_id, bus_id, nodes = (
-            pattern.search(rest) for pattern in (_COMM_ID, _BUS_ID, _NODES)
-        )
+        comm_id, bus_id, nodes = (pattern.search(rest) for pattern in (_COMM_ID, _BUS_ID, _NODES))
         member.comm_id = comm_id[1] if comm_id else member.comm_id
         member.bus_id = bus_id[1] if bus_id else member.bus_id
         member.nodes = int(nodes[1]) if nodes else member.nodes
@@ -174,7 +171,9 @@ class Tracker:
                 home[id(member)].hops.append((line, hop))
         if not found and (self._hops or late):
             size = 1 + max(max(hop.source, hop.target) for _, _, hop in [*self._hops, *late])
-            found.append(Communicator(size, {}, [(line, hop) for _, line, hop in self._hops + late]))
+            found.append(
+                Communicator(size, {}, [(line, hop) for _, line, hop in self._hops + late])
+            )
 
 
 def _thread(speaker: Speaker) -> tuple[str, int, int]:

@@ -13,11 +13,15 @@ P2P_NVLINK_CHUNK_BYTES = 1 << 19
 
 Source: NVIDIA NCCL 2.28, src/init.cc, computeBuffSizes.
 """
-_VERSION = re.compile(r"NCCL version ([0-9]{1,2}\.[0-9]{1,3}\.[0-9]{1,3})\+cuda([0-9]+\.[0-9]+)\s*$")
+_VERSION = re.compile(
+    r"NCCL version ([0-9]{1,2}\.[0-9]{1,3}\.[0-9]{1,3})\+cuda([0-9]+\.[0-9]+)\s*$"
+)
 _VERSION_CUT = re.compile(r"NCCL version ([0-9]{1,2}\.[0-9]{1,3}\.[0-9]{1,3})\+")
 _ENV = re.compile(r"(NCCL_[A-Z0-9_]{1,80}) set by environment to (.*)")
 _USING = re.compile(r"Using (?:internal )?[Nn]etwork (\S.{0,60}?)\s*$")
 _NET_USING = re.compile(r"NET/([A-Za-z][^:/]{0,60}?) ?: Using (?:interface |\[[0-9]+\])")
+_ADDRESS = re.compile(r"Using (?:\[0\])?[\w.@-]{1,40}:([0-9a-fA-F.:%\w]{3,60})<[0-9]{1,5}>")
+_LOOPBACK = ("127.", "::1", "fe80")
 _CHUNK = re.compile(r"P2P Chunksize set to ([0-9]{1,12})\s*$")
 _GPU_PATHS = re.compile(r"GPU/[0-9A-Fa-f-]+ ?:(.*)")
 _GPU_PATH = re.compile(r"GPU/[0-9A-Fa-f-]+ \([0-9]+/[0-9.]+/([A-Z0-9]+)\)")
@@ -61,6 +65,8 @@ class Findings:
     errors: dict[str, int] = field(default_factory=dict)
     signs: dict[str, int] = field(default_factory=dict)
     """Sign of NVLink, and the first line that has it."""
+    addresses: dict[tuple[str, int], str] = field(default_factory=dict)
+    """Host and process -> network address that it is reached at."""
     nvls: bool | None = None
     rings_connected: bool | None = None
     init_failed: bool = False
@@ -101,6 +107,9 @@ class Findings:
             self.env_differs.add(found[1])
 
     def _take_network(self, line: LogLine) -> None:
+        address = _ADDRESS.search(line.says)
+        if address and line.speaker and not address[1].startswith(_LOOPBACK):
+            self.addresses.setdefault((line.speaker.host, line.speaker.pid), address[1])
         if line.whole and (found := _USING.match(line.says)):
             self.networks.setdefault(found[1], line.number)
         elif found := _NET_USING.match(line.says):

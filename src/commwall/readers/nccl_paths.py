@@ -100,12 +100,13 @@ def paths_of(main: Communicator, findings: Findings, nranks: int | None) -> Path
         first_line.setdefault(hop.transport, line.number)
     nnodes, reliable = _nodes(main, hosts, by_pair, nranks)
     inside = {
-        pair: _same_host(pair, hops, hosts, nnodes, reliable) for pair, hops in by_pair.items()
+        pair: _same_machine(pair, main, findings) or _same_host(pair, hops, hosts, nnodes, reliable)
+        for pair, hops in by_pair.items()
     }
-    fallen = [
-        pair for pair, hops in by_pair.items() if inside[pair] and not hops.keys() <= {"P2P"}
-    ]
-    intra_node = _intra_node({name for pair, hops in by_pair.items() if inside[pair] for name in hops})
+    fallen = [pair for pair, hops in by_pair.items() if inside[pair] and not hops.keys() <= {"P2P"}]
+    intra_node = _intra_node(
+        {name for pair, hops in by_pair.items() if inside[pair] for name in hops}
+    )
     signs = _nvlink_signs(main, findings)
     if intra_node == "p2p" and _proves_nvlink_used(main, signs):
         intra_node = "nvlink"
@@ -169,6 +170,19 @@ def _same_host(
     if one is None or other is None or not reliable:
         return None
     return one == other
+
+
+def _same_machine(pair: tuple[int, int], main: Communicator, findings: Findings) -> bool | None:
+    """True if two processes have one host name and one network address, and different GPUs.
+
+    NCCL counts ranks that can share no memory as nodes of their own: with NCCL_SHM_DISABLE=1 it
+    states two nodes where there is one machine.
+    """
+    one, other = (main.members.get(rank) for rank in pair)
+    if one is None or other is None or one.host != other.host:
+        return None
+    at, other_at = (findings.addresses.get((each.host, each.pid)) for each in (one, other))
+    return True if at and at == other_at and one.bus_id != other.bus_id else None
 
 
 def _fallback(
