@@ -13,17 +13,22 @@ from typing import Any
 
 from commwall.readers.reading import Reading
 from commwall.readers.refusal import Unreadable
+from commwall.readers.widths import longest
 
 KIND = "cpu-topology"
 
 _LSCPU, _NUMACTL = "lscpu", "numactl -H"
-_LINE = re.compile(r"[ \t]*([^:：\n]*\S)[ \t]*[:：][ \t]*([^\n]*?)[ \t]*")
+_LINE = re.compile(r"[ \t]*([^:：\n]{0,100}[^\s:：])[ \t]*[:：][ \t]*([^\n]*?)[ \t]*")
 _CPU_LIST = re.compile(r"[0-9]{1,6}(?:-[0-9]{1,6})?(?:,[0-9]{1,6}(?:-[0-9]{1,6})?)*")
 _NODE_KEY = re.compile(r".*NUMA.*?([0-9]{1,5})(?![0-9]).*|.*?([0-9]{1,5})(?![0-9]).*NUMA.*")
+_KEY = r"[^:：\n]{0,60}"
 _NUMA_LINE = re.compile(
-    r"^[^:：\n]*(?:NUMA[^:：\n]*[0-9]|[0-9][^:：\n]*NUMA)[^:：\n]*[:：][ \t]*(?:[0-9][0-9,-]*)?[ \t]*$",
+    rf"^{_KEY}(?:NUMA{_KEY}[0-9]|[0-9]{_KEY}NUMA){_KEY}[:：][ \t]{{0,80}}(?:[0-9][0-9,-]*)?[ \t]*$",
     re.MULTILINE,
 )
+_MOST_CPUS = 1 << 16
+_LONGEST_LINE = 4096
+"""Longer lines are no tool's of these."""
 _NODE = re.compile(r"^node [0-9]+ (?:cpus|size|free):|^node distances:", re.MULTILINE)
 _NO_NUMA = re.compile(r"^No NUMA (?:available|support)", re.MULTILINE)
 _AVAILABLE = re.compile(r"available: ([0-9]{1,5}) nodes? \([^)]*\)[ \t]*")
@@ -92,12 +97,19 @@ def read(text: str) -> CpuTopology:
 
 
 def _lscpu(text: str) -> CpuTopology:
-    pairs = [(found[1], found[2]) for line in text.split("\n") if (found := _LINE.fullmatch(line))]
+    lines = [line for line in text.split("\n") if len(line) <= _LONGEST_LINE]
+    pairs = [(found[1], found[2]) for line in lines if (found := _LINE.fullmatch(line))]
     nodes, count = _lscpu_nodes(pairs)
-    cpus = _cpus(pairs)
+    cpus, online = _cpus(pairs), _online(pairs)
     if not nodes and count is None:
         raise Unreadable(KIND, "no_numa_line")
     whole = count is not None and sorted(nodes) == list(range(count))
+    if online is not None and cpus is not None and len(online) > cpus:
+        cpus = None  # one of the two is cut off
+    if whole and not _is_partition([_numbers(listed) for listed in nodes.values()], online):
+        nodes, whole = {}, False
+    if count is not None and len(nodes) > count:
+        count = None
     bare = tuple(sorted(node for node, cpus_of in nodes.items() if cpus_of is None))
     return CpuTopology(
         kind=KIND,
@@ -138,6 +150,31 @@ def _cpus(pairs: Sequence[tuple[str, str]]) -> int | None:
         if _is_count(before) and (name == "CPU(s)" or listed or (before, value) == ("1", "0")):
             return int(before)
     return None
+
+
+def _online(pairs: Iterable[tuple[str, str]]) -> list[int] | None:
+    """Processors on line: the first list that is not a node's."""
+    lists = (value for key, value in pairs if "NUMA" not in key and _CPU_LIST.fullmatch(value))
+    return next((_numbers(value) for value in lists if not _is_count(value)), None)
+
+
+def _numbers(listed: str | None) -> list[int]:
+    """`0-2,8` -> 0, 1, 2, 8; empty where a range is none."""
+    found: list[int] = []
+    for run in filter(None, (listed or "").split(",")):
+        low, _, high = run.partition("-")
+        if int(high or low) - int(low) > _MOST_CPUS:
+            return []
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def _is_partition(nodes: Sequence[Sequence[int]], online: Sequence[int] | None) -> bool:
+    """Whether no processor is in two nodes, and each that is on line is in one."""
+    listed = [cpu for node in nodes for cpu in node]
+    if len(set(listed)) != len(listed):
+        return False
+    return online is None or not online or set(listed) == set(online)
 
 
 def _is_count(value: str) -> bool:
@@ -195,12 +232,18 @@ def _json_lines(entries: list[dict[str, Any]]) -> Iterable[str]:
 
 
 def _numactl(text: str) -> CpuTopology:
-    lines = text.split("\n")[:-1]
+    lines = [line for line in text.split("\n")[:-1] if len(line) <= _LONGEST_LINE]
     cpus, sizes, distances = _numactl_cpus(lines), _numactl_sizes(lines), _numactl_rows(lines)
     available = next((found for line in lines if (found := _AVAILABLE.fullmatch(line))), None)
     count = int(available[1]) if available else None
     if not cpus and not distances:
         raise Unreadable(KIND, "no_node")
+    width = longest(text.split("\n"))
+    cut = any(len(line) == width and _NODE_CPUS.fullmatch(line) for line in lines)
+    listed_cpus = sorted(cpu for found in cpus.values() for cpu in found)
+    holes = listed_cpus != list(range(len(listed_cpus)))
+    if not _is_partition(list(cpus.values()), None) or (cut and holes):
+        cpus = {}
     whole = count is not None and len(cpus) == len(sizes) == count
     listed = {node: _ranges(found) for node, found in cpus.items()}
     bare = [node for node, found in listed.items() if found is None]
@@ -250,11 +293,15 @@ def _numactl_sizes(lines: Iterable[str]) -> dict[int, int]:
 
 
 def _numactl_rows(lines: Iterable[str]) -> dict[int, tuple[int, ...]]:
-    """The matrix of distances; none if its rows are not as many as its columns."""
+    """The matrix of distances; none if it is not square and symmetric: then some is cut off."""
     found = (_DISTANCES.fullmatch(line) for line in lines)
     rows = {int(row[1]): tuple(map(int, row[2].split())) for row in found if row}
-    square = all(len(row) == len(rows) for row in rows.values())
-    return rows if square else {}
+    square = sorted(rows) == list(range(len(rows))) and all(
+        len(row) == len(rows) for row in rows.values()
+    )
+    if not square or any(rows[at][to] != rows[to][at] for at in rows for to in rows):
+        return {}
+    return rows
 
 
 def _ranges(cpus: Iterable[int]) -> str | None:

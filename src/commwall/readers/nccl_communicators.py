@@ -82,6 +82,8 @@ class Tracker:
         self._of_device: dict[tuple[str, int, int], Member] = {}
         self._waiting: dict[tuple[str, int, int], list[tuple[LogLine, Hop]]] = defaultdict(list)
         self._hops: list[tuple[Member | None, LogLine, Hop]] = []
+        self._told: dict[tuple[str, int, int], set[Hop]] = defaultdict(set)
+        """Hops that a thread told of since it last began a communicator."""
 
     def on_communicator(self, line: LogLine) -> bool:
         """Take in a line about a communicator; False if it is none."""
@@ -100,6 +102,10 @@ class Tracker:
         if speaker is None:
             self._hops.append((None, line, hop))
             return
+        told = self._told[_thread(speaker)]
+        if hop in told:
+            return
+        told.add(hop)
         member = self._of_thread.get(_thread(speaker)) or self._of_device.get(_device(speaker))
         if member and member.started:
             self._hops.append((member, line, hop))
@@ -147,6 +153,8 @@ class Tracker:
     def _speaks_of(self, speaker: Speaker, member: Member) -> None:
         waiting = self._waiting.pop(_thread(speaker), [])
         self._hops.extend((member, line, hop) for line, hop in waiting)
+        if self._of_thread.get(_thread(speaker)) is not member:
+            self._told.pop(_thread(speaker), None)
         self._of_thread[_thread(speaker)] = member
         self._of_device[_device(speaker)] = member
 

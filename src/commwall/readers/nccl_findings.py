@@ -47,6 +47,14 @@ _ERRORS = {
     "Test NCCL failure": "nccl_unhandled_cuda_error",
     "aws-ofi-nccl initialization failed": "ofi_plugin_init_failed",
 }
+_OF_NETWORKS = ("Using ", "NET/", "Bootstrap")
+_OF_LINKS = ("P2P Chunksize", "comm 0x", "+ NVL", "GPU/")
+_OF_CAUSES = ("Could not ", "P2P is ", "NET/", "Failed to ", "GPU Direct ", "cuMem ")
+BEGIN = (
+    *("NCCL version", "NCCL_", "NVLS multicast support is ", "Connected all rings", "init.cc"),
+    *("group.cc", *_OF_NETWORKS, *_OF_LINKS, *_OF_CAUSES),
+)
+"""How the lines begin that say something here."""
 HARMLESS = frozenset({"ofi_plugin_init_failed"})
 """Errors after which NCCL goes on, with another network."""
 
@@ -74,23 +82,24 @@ class Findings:
     def take(self, line: LogLine) -> None:
         """Take in what a line says."""
         says = line.says
-        _first(self.reasons, _REASONS, line)
-        _first(self.messages, _MESSAGES, line)
-        _first(self.errors, _ERRORS, line)
         if says.startswith("NCCL version"):
             self._take_version(line)
         elif says.startswith("NCCL_"):
             self._take_variable(line)
-        elif "sing " in says:
+        elif says.startswith(_OF_NETWORKS):
             self._take_network(line)
         elif says.startswith("NVLS multicast support is "):
             self._take_nvls(line)
         elif says.startswith("Connected all rings"):
             self.rings_connected = True
-        elif _INIT_FAILED.search(says):
+        elif _INIT_FAILED.match(says):
             self.init_failed = True
-        else:
+        elif says.startswith(_OF_LINKS):
             self._take_signs(line)
+        if line.warns or says.startswith(_OF_CAUSES):
+            _first(self.reasons, _REASONS, line)
+            _first(self.messages, _MESSAGES, line)
+            _first(self.errors, _ERRORS, line)
 
     def _take_version(self, line: LogLine) -> None:
         if found := _VERSION.match(line.says):

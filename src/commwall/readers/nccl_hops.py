@@ -9,6 +9,7 @@ Layer: readers. Reads no file. The forms that releases 2.1 to 2.30 write:
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Transport = Literal["P2P", "SHM", "NET"]
@@ -40,11 +41,13 @@ class Hop:
     side: Side | None
     """Which end wrote the line, where it says so."""
     transport: Transport
-    detail: str
-    """What stands behind the transport: IPC/read, direct/direct, the network's name."""
+    detail: str | None
+    """What stands behind the transport: IPC/read, direct/direct, the network's name. None where
+    the line's end may be missing."""
     net_device: int | None
     gdr: bool | None
-    """Whether the network card reads and writes the GPU's memory; None but for NET."""
+    """Whether the network card reads and writes the GPU's memory; None but for NET, and where the
+    line's end may be missing."""
 
     @property
     def writer(self) -> int:
@@ -58,15 +61,20 @@ def via_of(says: str) -> str | None:
     return found["via"].rstrip() if found else None
 
 
-def hop_of(says: str) -> Hop | None:
+@lru_cache(1 << 14)
+def hop_of(says: str, *, whole: bool = True) -> Hop | None:
     """The hop that a line is about, or None: it is about something else, or an unknown transport.
+
+    Args:
+        says: the line, from its first word on.
+        whole: whether nothing can be missing at its end.
 
     Source: NVIDIA NCCL 2.4 to 2.30, src/transport/p2p.cc, shm.cc, net.cc.
     """
     found = _HOP.match(says)
     if found is None or found["source"] == found["target"]:
         return None
-    carried = _carried(found["via"].rstrip())
+    carried = _carried(found["via"].rstrip(), whole)
     if carried is None:
         return None
     side: Side | None = "send" if found["side"] == "send" else None
@@ -89,14 +97,18 @@ def ring_size(says: str) -> int | None:
     return len(ranks) if ranks == list(range(len(ranks))) else None
 
 
-def _carried(via: str) -> tuple[Transport, str, int | None, bool | None] | None:
+def _carried(via: str, whole: bool) -> tuple[Transport, str | None, int | None, bool | None] | None:
     """Transport, detail, network device and GPUDirect."""
     if via == _OLD_SHARED_MEMORY:
         return "SHM", via, None, None
     if via.startswith("P2P/"):
-        return "P2P", via[len("P2P/") :], None, None
+        return "P2P", via[len("P2P/") :] if whole else None, None, None
     if via.startswith("SHM/"):
-        return "SHM", via[len("SHM/") :], None, None
-    if net := _NET.fullmatch(via):
-        return "NET", net["name"], int(net["device"]), "/GDRDMA" in net["rest"]
-    return None
+        return "SHM", via[len("SHM/") :] if whole else None, None, None
+    net = _NET.fullmatch(via)
+    if net is None:
+        return None
+    direct = "/GDRDMA" in net["rest"]
+    if not whole:
+        return "NET", net["name"], None, True if direct else None
+    return "NET", net["name"], int(net["device"]), direct

@@ -5,20 +5,26 @@ Layer: readers. Reads no file. A line names who speaks, and may have anything be
     node:745:788 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM
 
 Processes write into one stream, so a second line may begin in the middle of a first; what stands
-before it is then cut off. The last line of a text without a line feed may be cut off too.
+before it is then cut off. The last line of a text without a line feed may be cut off too, and so
+may its longest lines: a screen has a width.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+
+from commwall.readers.widths import longest
 
 _HEAD = re.compile(
     r"(?P<host>[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}):(?P<pid>[0-9]{1,10}):(?P<thread>[0-9]{1,20}) "
-    r"\[(?P<device>-?[0-9]{1,4})\] (?:[^\n]{1,300}? )?(?:NCCL )?(?P<level>INFO|WARN) "
+    r"\[(?P<device>-?[0-9]{1,4})\] "
 )
-_SIGNS = ("INFO ", "WARN ")
+_SIGN = re.compile(r"(?:NCCL )?(INFO|WARN) ")
 _BARE = re.compile(r"(?:^|[^\w])(?P<version>NCCL version [0-9])")
 _FAILURE = "Test NCCL failure"
+_HEADS_KEPT = 1 << 16
+"""Beginnings of lines whose speaker is kept: one a thread, unless they have time stamps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +49,62 @@ class LogLine:
     says: str
     whole: bool
     """False where its end may be missing."""
+    warns: bool = False
 
 
-def nccl_lines(text: str) -> Iterator[LogLine]:
+def nccl_lines(text: str, begin: tuple[str, ...]) -> Iterator[LogLine]:
     """The lines that are NCCL's, in the text's order.
 
     Args:
         text: a log, cleaned; other programs' lines among it are passed over.
+        begin: what a line has to say first; warnings, versions and failures come all.
 
     Source: NVIDIA NCCL 2.4 to 2.30, src/debug.cc, ncclDebugLog.
     """
-    number = 0
+    speaker_of = lru_cache(_HEADS_KEPT)(_speaker_of)
     lines = text.split("\n")
+    width = longest(lines)
     for number, line in enumerate(lines, 1):
-        whole = number < len(lines)
-        if _SIGNS[0] in line or _SIGNS[1] in line:
-            yield from _spoken(number, line, whole)
+        whole = number < len(lines) and len(line) < width
+        if "INFO " in line or "WARN " in line:
+            head, says, warns = _split(line)
+            if says.startswith(begin) or warns:
+                spoken = LogLine(number, speaker_of(head), says, whole, warns)
+                yield from _apart(spoken) if "NCCL INFO " in says else (spoken,)
         elif "NCCL version " in line:
             yield from _bare(number, line, whole)
         elif _FAILURE in line:
-            yield LogLine(number, None, line[line.index(_FAILURE) :], whole)
+            yield LogLine(number, None, line[line.index(_FAILURE) :], whole, True)
 
 
-def _spoken(number: int, line: str, whole: bool) -> Iterator[LogLine]:
-    """The line, or the lines where one begins within another."""
-    heads = list(_HEAD.finditer(line))
-    if not heads:
-        return
-    ends = [head.start() for head in heads[1:]] + [len(line)]
-    for head, end in zip(heads, ends, strict=True):
-        speaker = Speaker(head["host"], int(head["pid"]), int(head["thread"]), int(head["device"]))
-        yield LogLine(number, speaker, line[head.end() : end], whole and end == len(line))
+def _split(line: str) -> tuple[str, str, bool]:
+    """Who speaks, what is said without the blanks before it, and whether it warns."""
+    at = line.find("NCCL INFO ")
+    if at >= 0:
+        return line[:at], line[at + len("NCCL INFO ") :].lstrip(), False
+    found = _SIGN.search(line)
+    if found is None:
+        return "", "", False
+    return line[: found.start()], line[found.end() :].lstrip(), found[1] == "WARN"
+
+
+def _speaker_of(head: str) -> Speaker | None:
+    found = _HEAD.search(head)
+    if found is None:
+        return None
+    return Speaker(found["host"], int(found["pid"]), int(found["thread"]), int(found["device"]))
+
+
+def _apart(line: LogLine) -> Iterator[LogLine]:
+    """A line in whose middle another one begins: two or more lines."""
+    pieces = line.says.split("NCCL INFO ")
+    speaker = line.speaker
+    for number, piece in enumerate(pieces, 1):
+        last = number == len(pieces)
+        head = None if last else _HEAD.search(piece)
+        says = piece[: head.start()] if head else piece
+        yield LogLine(line.number, speaker, says.lstrip(), line.whole and last, line.warns)
+        speaker = _speaker_of(piece) if head else None
 
 
 def _bare(number: int, line: str, whole: bool) -> Iterator[LogLine]:

@@ -10,16 +10,19 @@ import re
 from collections.abc import Iterable
 
 from commwall.readers.nccl_communicators import Communicator, Tracker
-from commwall.readers.nccl_findings import HARMLESS, Findings
+from commwall.readers.nccl_findings import BEGIN, HARMLESS, Findings
 from commwall.readers.nccl_hops import hop_of, ring_size, via_of
 from commwall.readers.nccl_lines import LogLine, nccl_lines
-from commwall.readers.nccl_paths import Paths, PathEvidence, RankTransport, paths_of, transports_of
+from commwall.readers.nccl_paths import PathEvidence, Paths, RankTransport, paths_of, transports_of
 from commwall.readers.reading import Reading
 from commwall.readers.refusal import Unreadable
 
 KIND = "nccl-log"
 
 _SIGN = re.compile(r":[0-9]+:[0-9]+ \[-?[0-9]+\] (?:\S[^\n]{0,300}? )?(?:NCCL )?(?:INFO|WARN) ")
+_OF_CHANNELS = ("Channel ", "Ring ")
+_OF_COMMUNICATORS = ("comm 0x", "nccl")
+_BEGIN = (*_OF_CHANNELS, *_OF_COMMUNICATORS, *BEGIN)
 
 
 class NcclLog(Reading):
@@ -86,12 +89,12 @@ def _follow(text: str, tracker: Tracker, findings: Findings, sizes: set[int]) ->
     """Let all lines be taken in; whether there was one."""
     any_line = False
     vias: set[str] = set()
-    for line in nccl_lines(text):
+    for line in nccl_lines(text, _BEGIN):
         any_line = True
-        if line.says.startswith(("Channel ", "Ring ")):
+        if line.says.startswith(_OF_CHANNELS):
             _take_channel(line, tracker, sizes, vias)
             continue
-        if "comm 0x" in line.says:
+        if line.says.startswith(_OF_COMMUNICATORS):
             tracker.on_communicator(line)
         findings.take(line)
     return any_line
@@ -104,8 +107,9 @@ def _take_channel(line: LogLine, tracker: Tracker, sizes: set[int], vias: set[st
         size = ring_size(line.says) if line.whole else None
         if size:
             sizes.add(size)
-    elif (line.whole or via in vias) and (hop := hop_of(line.says)):
-        vias.add(via)
+    elif hop := hop_of(line.says, whole=line.whole or via in vias):
+        if line.whole:
+            vias.add(via)
         tracker.on_hop(line, hop)
 
 
@@ -118,7 +122,7 @@ def _log_of(main: Communicator, findings: Findings, paths: Paths, communicators:
     complete = tuple(sorted(one.rank for one in main.members.values() if one.complete))
     version, cuda = _version(findings)
     network = _network(findings)
-    gdr = [hop.gdr for _, hop in main.hops if hop.gdr is not None]
+    gdr = {hop.gdr for _, hop in main.hops if hop.transport == "NET"}
     return NcclLog(
         kind=KIND,
         tool="nccl-log",
@@ -129,7 +133,7 @@ def _log_of(main: Communicator, findings: Findings, paths: Paths, communicators:
         communicators=communicators or None,
         rank_hosts={str(rank): host for rank, host in sorted(paths.hosts.items())} or None,
         network=network,
-        gdr=any(gdr) if gdr else None,
+        gdr=True if True in gdr else (False if gdr == {False} else None),
         transports=transports_of(main),
         pair_transports=paths.pairs,
         p2p_fallback=paths.fallback,

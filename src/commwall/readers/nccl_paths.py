@@ -25,7 +25,8 @@ class RankTransport(Model):
     src: int
     dst: int
     transport: str
-    detail: str
+    detail: str | None
+    """None where the line's end may be missing."""
     channels: tuple[int, ...]
     dev: int | None = None
     """Network device, of a network."""
@@ -107,6 +108,9 @@ def paths_of(main: Communicator, findings: Findings, nranks: int | None) -> Path
     intra_node = _intra_node(
         {name for pair, hops in by_pair.items() if inside[pair] for name in hops}
     )
+    certain = _is_heard(main, nranks) and None not in inside.values()
+    if not certain and intra_node != "mixed":
+        intra_node = None
     signs = _nvlink_signs(main, findings)
     if intra_node == "p2p" and _proves_nvlink_used(main, signs):
         intra_node = "nvlink"
@@ -115,7 +119,7 @@ def paths_of(main: Communicator, findings: Findings, nranks: int | None) -> Path
         nnodes=nnodes,
         hosts=hosts,
         pairs={_name(pair): tuple(sorted(hops)) for pair, hops in sorted(by_pair.items())},
-        fallback=_fallback(main, fallen, nranks, unsure=None in inside.values()),
+        fallback=True if fallen else (False if certain else None),
         fallback_pairs=tuple(map(_name, sorted(fallen))),
         intra_node=intra_node,
         evidence=_evidence(intra_node, first_line, signs),
@@ -152,7 +156,7 @@ def _nodes(
 
 def _within_one_machine(hop: Hop) -> bool:
     return hop.transport == "SHM" or (
-        hop.transport == "P2P" and hop.detail.startswith(_WITHIN_ONE_MACHINE)
+        hop.transport == "P2P" and (hop.detail or "").startswith(_WITHIN_ONE_MACHINE)
     )
 
 
@@ -185,16 +189,11 @@ def _same_machine(pair: tuple[int, int], main: Communicator, findings: Findings)
     return True if at and at == other_at and one.bus_id != other.bus_id else None
 
 
-def _fallback(
-    main: Communicator, fallen: list[tuple[int, int]], nranks: int | None, *, unsure: bool
-) -> bool | None:
-    """True if a pair of one host has no P2P; False only if every rank is heard of."""
-    if fallen:
-        return True
+def _is_heard(main: Communicator, nranks: int | None) -> bool:
+    """Whether there is a hop from every rank and to every rank."""
     senders = {hop.source for _, hop in main.hops}
     receivers = {hop.target for _, hop in main.hops}
-    heard = nranks is not None and len(senders) == nranks and len(receivers) == nranks
-    return False if heard and not unsure else None
+    return nranks is not None and len(senders) == nranks and len(receivers) == nranks
 
 
 def _intra_node(transports: set[str]) -> str | None:
@@ -213,7 +212,7 @@ def _nvlink_signs(main: Communicator, findings: Findings) -> dict[str, int]:
         reads = [
             line.number
             for line, hop in main.hops
-            if hop.transport == "P2P" and "read" in hop.detail.split("/")
+            if hop.transport == "P2P" and "read" in (hop.detail or "").split("/")
         ]
         signs |= {"read_suffix_sm80_nvlink": min(reads)} if reads else {}
     return signs
@@ -226,7 +225,7 @@ def _proves_nvlink_used(main: Communicator, signs: dict[str, int]) -> bool:
     if "nvlink_path" in signs and "other_path" not in signs:
         return True
     return "read_suffix_sm80_nvlink" in signs and all(
-        "read" in hop.detail.split("/") for _, hop in main.hops if hop.transport == "P2P"
+        "read" in (hop.detail or "").split("/") for _, hop in main.hops if hop.transport == "P2P"
     )
 
 

@@ -15,6 +15,7 @@ from commwall.readers.nccl_tests_words import (
     Failure,
     Footers,
     Ranks,
+    checked,
     collective_of,
     failure_of,
     footers_of,
@@ -24,6 +25,7 @@ from commwall.readers.nccl_tests_words import (
 )
 from commwall.readers.reading import Reading
 from commwall.readers.refusal import Unreadable
+from commwall.readers.widths import without_ends_in_doubt
 from commwall.schema.base import Model
 
 KIND = "nccl-tests"
@@ -116,8 +118,10 @@ def read(text: str) -> NcclTest:
         if document is None:
             raise Unreadable(KIND, "invalid_json")
         return _of_json(document)
-    whole = text[: text.rfind("\n") + 1]  # a last line without an end may lack digits
-    table, ranks, footers = read_table(whole), ranks_of(whole), footers_of(whole)
+    table = read_table(text[: text.rfind("\n") + 1])  # the last line may lack digits
+    whole = without_ends_in_doubt(text)
+    footers = footers_of(whole)
+    ranks = checked(ranks_of(whole), table.rows)
     failure = failure_of(whole, footers, table)
     if table.in_milliseconds is None and not ranks.listed and failure is None:
         raise Unreadable(KIND, "no_table")

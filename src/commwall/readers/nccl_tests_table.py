@@ -92,6 +92,8 @@ def read_table(text: str) -> PerfTable:
     rows: list[SizeRow] = []
     header, begun = _Header([]), list[str]()
     for line in text.split("\n"):
+        if "NCCL INFO " in line:
+            continue
         words = _PREFIX.sub("", line).replace("#wrong", "wrong").lstrip("# ").split()
         if _is_header(header, words):
             continue
@@ -146,6 +148,10 @@ def _row(columns: Sequence[str], words: Sequence[str]) -> SizeRow | None:
         return None
     unit_s = _MILLISECOND_S if columns[0] == "bytes" else _MICROSECOND_S
     ends = [*starts[1:], len(columns)]
+    if not all(
+        set(_ERRORS) & {*columns[start:end]} for start, end in zip(starts, ends, strict=True)
+    ):
+        return None  # the header is cut off at a screen's width, and so are the rows
     halves = [
         _timing(dict(zip(columns[start:end], words[start:end], strict=False)), unit_s)
         for start, end in zip(starts, ends, strict=True)

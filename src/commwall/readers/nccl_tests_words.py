@@ -20,6 +20,7 @@ _NAMES = (
 )
 _NAMED = re.compile(rf"Collective test (?:starting|concluded): ({_NAMES})_perf\b")
 _COMMAND = re.compile(rf"(?<![\w-])({_NAMES})_perf(?=[ \t]+-|[ \t]*(?:\n|$))")
+_BANNER = re.compile(r"nThread ([0-9]{1,4}) nGpus ([0-9]{1,4}) ")
 _VERSION = re.compile(r"# nccl-tests version ([0-9]+(?:\.[0-9]+)+)\s")
 _LIBRARY = re.compile(r"nccl-library=([0-9]{4,6})\s")
 _BOUNDS = re.compile(r"Out of bounds values[ \t]*:[ \t]*([0-9]{1,15})[ \t]+(OK|FAILED)\b")
@@ -76,8 +77,21 @@ def ranks_of(text: str) -> Ranks:
     whole = sorted(count) == list(range(len(count))) and len(set(count.values())) == 1
     if not found or not whole:
         return Ranks(len(found))
+    of_a_process = {int(threads) * int(gpus) for threads, gpus in _BANNER.findall(text)}
+    if any(not size or len(count) % size for size in of_a_process):
+        return Ranks(len(found))
     hosts = {host for _, host in found}
     return Ranks(len(found), len(count), len(hosts), count[0])
+
+
+def checked(ranks: Ranks, rows: Sequence[SizeRow]) -> Ranks:
+    """Ranks, unless the rates deny their number: lines of the list may be missing."""
+    usable = _usable(rows)
+    if ranks.nranks == 1:
+        denied = any(bus > _ROUNDING_GB_PER_S for _, bus in usable)
+    else:
+        denied = bool(ranks.nranks and usable) and not _fitting(usable, ranks.nranks or 0)
+    return Ranks(ranks.listed) if denied else ranks
 
 
 def collective_of(text: str) -> str | None:
@@ -128,19 +142,28 @@ def kind_of_ratio(rows: Sequence[SizeRow], nranks: int | None) -> str | None:
     """
     if nranks is None or nranks < 2:
         return None
+    usable = _usable(rows)
+    fitting = _fitting(usable, nranks)
+    if fitting == ["factor_1", "all_reduce"]:
+        return "factor_1"  # of two ranks: the ratio cannot tell
+    return fitting[0] if usable and len(fitting) == 1 else None
+
+
+def _usable(rows: Sequence[SizeRow]) -> list[tuple[float, float]]:
+    """algbw and busbw of all halves whose two decimals say enough."""
     rates = [
         (half.algbw_gb_per_s, half.busbw_gb_per_s)
         for row in rows
         for half in (row.out_of_place, row.in_place)
         if half and half.algbw_gb_per_s and half.busbw_gb_per_s and row.size_bytes
     ]
-    usable = [(alg, bus) for alg, bus in rates if alg >= _LEAST_GB_PER_S]
+    return [(alg, bus) for alg, bus in rates if alg >= _LEAST_GB_PER_S]
+
+
+def _fitting(usable: Sequence[tuple[float, float]], nranks: int) -> list[str]:
     share = (nranks - 1) / nranks
     factors = {"factor_1": 1.0, "gather_like": share, "all_reduce": 2 * share}
-    fitting = [name for name, factor in factors.items() if _fits(usable, factor)]
-    if fitting == ["factor_1", "all_reduce"]:
-        return "factor_1"  # of two ranks: the ratio cannot tell
-    return fitting[0] if usable and len(fitting) == 1 else None
+    return [name for name, factor in factors.items() if _fits(usable, factor)]
 
 
 def _fits(rates: Sequence[tuple[float, float]], factor: float) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from commwall.readers.reading import Reading
 from commwall.readers.refusal import Unreadable
+from commwall.readers.widths import without_ends_in_doubt
 from commwall.schema.base import Model
 
 KIND = "nvbandwidth"
@@ -21,15 +22,16 @@ _SIGN = re.compile(
     r"|^SUM [a-z][a-z0-9_]{3,80} [0-9.]+|\A\s*\{\s*\"nvbandwidth\"\s*:",
     re.MULTILINE,
 )
-_VERSION = re.compile(r"^nvbandwidth Version: (v?[0-9][\w.]*)[ \t]*\n", re.MULTILINE)
+_VERSION = re.compile(r"^nvbandwidth Version: (v?[0-9]+\.[0-9][\w.]*)[ \t]*\n", re.MULTILINE)
 _DEVICE = re.compile(
     r"(?:Device )?([0-9]{1,4}): (\S.{0,120}?)(?: \([0-9A-Fa-f:.]{5,20}\))?(?:: \([^)]*\))?[ \t]*"
 )
 _RUNNING = re.compile(r"Running ([a-z0-9_]{3,80})\.[ \t]*")
 _WAIVED = re.compile(r"(?:Waiving ([a-z0-9_]{3,80})\.|Waived:[ \t]*([a-z0-9_]{3,80})?)[ \t]*")
-_SUM = re.compile(r"SUM[ \t]+([a-z0-9_]{3,80})[ \t]+([0-9]{1,15}\.[0-9]{2,8})[ \t]*")
+_SUM = re.compile(r"SUM[ \t]+([a-z0-9_]{3,80})[ \t]+([0-9]{1,15}\.[0-9]{2})[ \t]*")
 _DESCRIPTION = re.compile(r"\S.*\((GB/s|ns|us)\)[ \t]*")
 _CELL = re.compile(r"N/A|[0-9]{1,12}(?:\.[0-9]{1,8})?")
+_VALUE = re.compile(r"N/A|[0-9]{1,12}\.[0-9]{2}")
 _ERRORS = {
     "Invalid value when checking the pattern": "pattern_check_failed",
     "[CUDA_ERROR": "cuda_error",
@@ -87,7 +89,8 @@ def read(text: str) -> Nvbandwidth:
     whole = text[: text.rfind("\n") + 1]  # a last line without an end may lack digits
     lines = whole.split("\n")
     tests = tuple(_tests(lines))
-    devices = _devices([line for line in lines if line.startswith("Device ")])
+    sure = without_ends_in_doubt(text).split("\n")
+    devices = _devices([line for line in sure if line.startswith("Device ")])
     if not tests and not devices:
         raise Unreadable(KIND, "no_test")
     version = _VERSION.search(whole)
@@ -142,7 +145,7 @@ def _matrix(piece: list[str]) -> Matrix | None:
     found = []
     for row in range(rows):
         label, *values = cells[width + row * (width + 1) :][: width + 1]
-        if label != str(row) or not all("." in value or value == "N/A" for value in values):
+        if label != str(row) or not all(map(_VALUE.fullmatch, values)):
             return None
         found.append(tuple(None if value == "N/A" else float(value) for value in values))
     return tuple(found) if rows in (1, width) else None

@@ -72,7 +72,8 @@ def read(text: str) -> TorchTrace:
     """Times of the kernels of a trace. A broken one is told as such, with the place.
 
     Raises:
-        Unreadable: if it has no list of events, or a kernel's time is no number.
+        Unreadable: if it has no list of events, or what ran on a GPU lacks its category, its name
+            or its time.
     """
     try:
         document = json.loads(text)
@@ -84,6 +85,8 @@ def read(text: str) -> TorchTrace:
     events = about.get("traceEvents") if about else document
     if not isinstance(events, list):
         raise Unreadable(KIND, "no_events")
+    if any(not {"ph", "cat", "name"} <= event.keys() for event in _of_a_stream(events)):
+        raise Unreadable(KIND, "kernel_without_category")
     kernels = [event for event in map(_timed, _of_category(events, (_KERNEL,))) if event]
     copies = [event for event in map(_timed, _of_category(events, _COPIES)) if event]
     return _trace(about, kernels, copies, _has_annotations(events))
@@ -108,10 +111,18 @@ def _broken(text: str, error: json.JSONDecodeError) -> TorchTrace:
 
 def _of_category(events: Iterable[Any], wanted: Sequence[str]) -> Iterable[dict[str, Any]]:
     for event in events:
-        if isinstance(event, dict) and event.get("ph") == "X":
+        if isinstance(event, dict) and event.get("ph", "X") == "X":
             category = event.get("cat")
             if isinstance(category, str) and category.lower() in wanted:
                 yield event
+
+
+def _of_a_stream(events: Iterable[Any]) -> Iterable[dict[str, Any]]:
+    """Events that ran on a GPU's stream, by what they say of themselves."""
+    for event in events:
+        arguments = event.get("args") if isinstance(event, dict) else None
+        if isinstance(arguments, dict) and {"device", "stream"} <= arguments.keys():
+            yield event
 
 
 def _timed(event: dict[str, Any]) -> _Event:
