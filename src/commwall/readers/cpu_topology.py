@@ -104,10 +104,9 @@ def _lscpu(text: str) -> CpuTopology:
     if not nodes and count is None:
         raise Unreadable(KIND, "no_numa_line")
     whole = count is not None and sorted(nodes) == list(range(count))
-    if online is not None and cpus is not None and len(online) > cpus:
-        cpus = None  # one of the two is cut off
-    if whole and not _is_partition([_numbers(listed) for listed in nodes.values()], online):
-        nodes, whole = {}, False
+    cut = bool(pairs) and not pairs[0][1]  # the first line always has a value
+    if cut or not _agree(cpus, online, [_numbers(listed) for listed in nodes.values()], pairs):
+        cpus, nodes, whole = None, {}, False  # some line is cut off
     if count is not None and len(nodes) > count:
         count = None
     bare = tuple(sorted(node for node, cpus_of in nodes.items() if cpus_of is None))
@@ -154,8 +153,8 @@ def _cpus(pairs: Sequence[tuple[str, str]]) -> int | None:
 
 def _online(pairs: Iterable[tuple[str, str]]) -> list[int] | None:
     """Processors on line: the first list that is not a node's."""
-    lists = (value for key, value in pairs if "NUMA" not in key and _CPU_LIST.fullmatch(value))
-    return next((_numbers(value) for value in lists if not _is_count(value)), None)
+    lists = (value for key, value in pairs if "NUMA" not in key and _is_list(value))
+    return next(map(_numbers, lists), None)
 
 
 def _numbers(listed: str | None) -> list[int]:
@@ -167,6 +166,27 @@ def _numbers(listed: str | None) -> list[int]:
             return []
         found += range(int(low), int(high or low) + 1)
     return found
+
+
+def _agree(
+    cpus: int | None,
+    online: Sequence[int] | None,
+    nodes: Sequence[Sequence[int]],
+    pairs: Iterable[tuple[str, str]],
+) -> bool:
+    """Whether the processors, those on line and those of the nodes can be of one machine."""
+    lists = [_numbers(value) for key, value in pairs if "NUMA" not in key and _is_list(value)]
+    told = sum(map(len, lists))  # on line, and off line if there are any
+    if cpus is not None and online is not None and told != cpus:
+        return False
+    if not nodes:
+        return True
+    listed = sum(map(len, nodes))
+    return _is_partition(nodes, online) and (online is not None or cpus in (None, listed))
+
+
+def _is_list(value: str) -> bool:
+    return _CPU_LIST.fullmatch(value) is not None and not _is_count(value)
 
 
 def _is_partition(nodes: Sequence[Sequence[int]], online: Sequence[int] | None) -> bool:
@@ -182,7 +202,7 @@ def _is_count(value: str) -> bool:
 
 
 def _sockets(pairs: Sequence[tuple[str, str]], cpus: int | None) -> int | None:
-    """By its word, or as the third of threads, cores and sockets whose product is the processors."""
+    """By its word, or the third of threads, cores and sockets that multiply to the processors."""
     for key, value in pairs:
         word = re.sub(r"\([^)]*\)", "", key).strip().lower()
         if word in _SOCKET_WORDS and _is_count(value):

@@ -125,10 +125,11 @@ class Findings:
             self.networks_found.setdefault(found[1], line.number)
 
     def _take_nvls(self, line: LogLine) -> None:
-        available = "is available on dev" in line.says
-        if available:
+        if "is available on dev" in line.says:
             self.signs.setdefault("nvls_available", line.number)
-        self.nvls = bool(self.nvls) or available
+            self.nvls = True
+        elif "is not available" in line.says:
+            self.nvls = bool(self.nvls)
 
     def _take_signs(self, line: LogLine) -> None:
         chunk = _CHUNK.match(line.says) if line.whole else None

@@ -50,6 +50,11 @@ class Hop:
     line's end may be missing."""
 
     @property
+    def in_doubt(self) -> bool:
+        """Whether the line's end may be missing."""
+        return self.detail is None or (self.transport == "NET" and self.net_device is None)
+
+    @property
     def writer(self) -> int:
         """The rank that wrote the line: the sender, unless the line says that it receives."""
         return self.target if self.side == "receive" else self.source

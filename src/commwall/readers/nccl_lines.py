@@ -20,6 +20,7 @@ _HEAD = re.compile(
     r"(?P<host>[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}):(?P<pid>[0-9]{1,10}):(?P<thread>[0-9]{1,20}) "
     r"\[(?P<device>-?[0-9]{1,4})\] "
 )
+_BEFORE_HOST = ("", *" \t:>)]|")
 _SIGN = re.compile(r"(?:NCCL )?(INFO|WARN) ")
 _BARE = re.compile(r"(?:^|[^\w])(?P<version>NCCL version [0-9])")
 _FAILURE = "Test NCCL failure"
@@ -66,15 +67,15 @@ def nccl_lines(text: str, begin: tuple[str, ...]) -> Iterator[LogLine]:
     width = longest(lines)
     for number, line in enumerate(lines, 1):
         whole = number < len(lines) and len(line) < width
-        if "INFO " in line or "WARN " in line:
+        if _FAILURE in line:
+            yield LogLine(number, None, line[line.index(_FAILURE) :], whole, True)
+        elif "INFO " in line or "WARN " in line:
             head, says, warns = _split(line)
             if says.startswith(begin) or warns:
                 spoken = LogLine(number, speaker_of(head), says, whole, warns)
                 yield from _apart(spoken) if "NCCL INFO " in says else (spoken,)
         elif "NCCL version " in line:
             yield from _bare(number, line, whole)
-        elif _FAILURE in line:
-            yield LogLine(number, None, line[line.index(_FAILURE) :], whole, True)
 
 
 def _split(line: str) -> tuple[str, str, bool]:
@@ -89,22 +90,23 @@ def _split(line: str) -> tuple[str, str, bool]:
 
 
 def _speaker_of(head: str) -> Speaker | None:
-    found = _HEAD.search(head)
-    if found is None:
+    """Who speaks; None where the end of another line may stand before the host's name."""
+    found = None if "NCCL " in head else _HEAD.search(head)
+    if found is None or head[: found.start()][-1:] not in _BEFORE_HOST:
         return None
     return Speaker(found["host"], int(found["pid"]), int(found["thread"]), int(found["device"]))
 
 
 def _apart(line: LogLine) -> Iterator[LogLine]:
-    """A line in whose middle another one begins: two or more lines."""
+    """A line in whose middle others begin. Where the first ends and a host's name begins cannot
+    be seen, so that the others have no speaker."""
     pieces = line.says.split("NCCL INFO ")
-    speaker = line.speaker
     for number, piece in enumerate(pieces, 1):
         last = number == len(pieces)
         head = None if last else _HEAD.search(piece)
-        says = piece[: head.start()] if head else piece
-        yield LogLine(line.number, speaker, says.lstrip(), line.whole and last, line.warns)
-        speaker = _speaker_of(piece) if head else None
+        says = (piece[: head.start()] if head else piece).lstrip()
+        speaker = line.speaker if number == 1 else None
+        yield LogLine(line.number, speaker, says, line.whole and last, line.warns)
 
 
 def _bare(number: int, line: str, whole: bool) -> Iterator[LogLine]:

@@ -79,9 +79,8 @@ def read(text: str) -> NcclLog:
     if not _follow(text, tracker, findings, sizes):
         raise Unreadable(KIND, "no_line_of_nccl")
     found = tracker.communicators()
-    main = _main(found) or Communicator(max(sizes, default=0))
-    stated = main.members or len(sizes) == 1
-    paths = paths_of(main, findings, nranks=main.size if main.size and stated else None)
+    main = _main(found) or Communicator(0)
+    paths = paths_of(main, findings, _nranks(main, sizes))
     return _log_of(main, findings, paths, len(found))
 
 
@@ -116,6 +115,15 @@ def _take_channel(line: LogLine, tracker: Tracker, sizes: set[int], vias: set[st
 def _main(found: Iterable[Communicator]) -> Communicator | None:
     """The largest communicator, of several the first that has hops."""
     return max(found, key=lambda one: (one.size, bool(one.hops)), default=None)
+
+
+def _nranks(main: Communicator, sizes: set[int]) -> int | None:
+    """Ranks as they are stated, or else as channels list them, if no hop denies it."""
+    if main.members:
+        return main.size
+    ranks = {rank for _, hop in main.hops for rank in (hop.source, hop.target)}
+    listed = sizes.pop() if len(sizes) == 1 else 0
+    return listed if listed > max(ranks, default=1) else None
 
 
 def _log_of(main: Communicator, findings: Findings, paths: Paths, communicators: int) -> NcclLog:

@@ -63,8 +63,17 @@ class Paths:
 def transports_of(main: Communicator) -> tuple[RankTransport, ...]:
     """Hops that differ only in the channel and the end that wrote them, as one."""
     groups: dict[tuple[object, ...], list[tuple[int, Hop]]] = defaultdict(list)
-    for line, hop in main.hops:
-        key = (hop.source, hop.target, hop.transport, hop.detail, hop.net_device, hop.gdr)
+    likes: dict[tuple[object, ...], list[tuple[object, ...]]] = defaultdict(list)
+    # Lines in doubt come last: they join the one group that they can be of, or none of several.
+    for line, hop in sorted(main.hops, key=lambda told: told[1].in_doubt):
+        like = hop.source, hop.target, hop.transport
+        key: tuple[object, ...] = (*like, hop.detail, hop.net_device, hop.gdr)
+        if hop.in_doubt and (likes[like] or hop.transport == "NET"):
+            if len(likes[like]) != 1:
+                continue
+            key = likes[like][0]
+        elif key not in groups:
+            likes[like].append(key)
         groups[key].append((line.number, hop))
     found = (_transport_of(group) for group in groups.values())
     return tuple(sorted(found, key=lambda one: (one.src, one.dst, one.channels)))
@@ -143,7 +152,8 @@ def _nodes(
     stated = {member.nodes for member in main.members.values() if member.nodes}
     named = len(set(hosts.values()))
     aliases = any(
-        _within_one_machine(hop) and len({hosts.get(rank) for rank in pair} - {None}) > 1
+        (_within_one_machine(hop) or (hop.transport == "P2P" and not stated))
+        and len({hosts.get(rank) for rank in pair} - {None}) > 1
         for pair, hops in by_pair.items()
         for hop in hops.values()
     )
@@ -151,7 +161,8 @@ def _nodes(
         nodes = stated.pop()
         return nodes, not aliases and not (nodes > named and len(hosts) == nranks)
     whole = nranks is not None and len(hosts) == nranks
-    return (named if whole and not aliases and not stated else None), not aliases
+    sure = whole and not aliases and not stated and (named == 1 or _is_heard(main, nranks))
+    return (named if sure else None), not aliases
 
 
 def _within_one_machine(hop: Hop) -> bool:

@@ -20,6 +20,7 @@ from commwall.readers.nccl_tests_words import (
     failure_of,
     footers_of,
     kind_of_ratio,
+    processes_of,
     ranks_of,
     versions_of,
 )
@@ -121,7 +122,7 @@ def read(text: str) -> NcclTest:
     table = read_table(text[: text.rfind("\n") + 1])  # the last line may lack digits
     whole = without_ends_in_doubt(text)
     footers = footers_of(whole)
-    ranks = checked(ranks_of(whole), table.rows)
+    ranks = checked(ranks_of(whole, processes_of(text)), table.rows)
     failure = failure_of(whole, footers, table)
     if table.in_milliseconds is None and not ranks.listed and failure is None:
         raise Unreadable(KIND, "no_table")
@@ -134,7 +135,7 @@ def read(text: str) -> NcclTest:
         collective=collective_of(whole),
         version=version,
         nccl_library=library,
-        time_unit=_time_unit(table, whole),
+        time_unit=_time_unit(table, text),
     )
 
 

@@ -11,12 +11,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from commwall.readers.widths import longest
 from commwall.schema.base import Model, NonNegativeFloat
 
 _PREFIX = re.compile(r"^\[[0-9]+,[0-9]+\]<std(?:out|err)>:")
 _FAILURE = re.compile(r"Test (?:NCCL|CUDA) failure .*|Out of bounds values : [1-9][0-9]* FAILED")
 _SIZE = re.compile(r"[0-9]{1,15}")
 _NUMBER = re.compile(r"-?[0-9.]{1,20}(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+_COUNT = re.compile(r"[0-9]{1,6}|[0-9](?:\.[0-9]{1,5})?e\+[0-9]{2}|N/A")
+"""How wrong values are counted: in at most six digits."""
 _STARTS = ("size", "bytes")
 _TIMES = ("time", "cputime")
 _ERRORS = ("wrong", "error", "res")
@@ -90,8 +93,10 @@ def read_table(text: str) -> PerfTable:
     Source: NVIDIA nccl-tests, src/common.cu, PrintHeader and BenchTime.
     """
     rows: list[SizeRow] = []
-    header, begun = _Header([]), list[str]()
-    for line in text.split("\n"):
+    header, begun, full = _Header([]), list[str](), False
+    lines = text.split("\n")
+    width = longest(lines)
+    for line in lines:
         if "NCCL INFO " in line:
             continue
         words = _PREFIX.sub("", line).replace("#wrong", "wrong").lstrip("# ").split()
@@ -99,10 +104,13 @@ def read_table(text: str) -> PerfTable:
             continue
         if not header.columns or not words or not _NUMBER.fullmatch(words[0]):
             continue
+        if full and len(words) == 1:
+            rows.pop()  # the rest of its last number stands here
         row = _row(header.columns, words)
         joined = None if row or not begun else _joined(header.columns, [*begun, *words])
         if found := row or joined:
             rows.append(found)
+        full = found is not None and len(line) == width
         begun = words if not found and len(words) < len(header.columns) else []
     failure = _FAILURE.search(text)
     return PerfTable(
@@ -148,9 +156,8 @@ def _row(columns: Sequence[str], words: Sequence[str]) -> SizeRow | None:
         return None
     unit_s = _MILLISECOND_S if columns[0] == "bytes" else _MICROSECOND_S
     ends = [*starts[1:], len(columns)]
-    if not all(
-        set(_ERRORS) & {*columns[start:end]} for start, end in zip(starts, ends, strict=True)
-    ):
+    spans = zip(starts, ends, strict=True)
+    if not all(set(_ERRORS).intersection(columns[start:end]) for start, end in spans):
         return None  # the header is cut off at a screen's width, and so are the rows
     halves = [
         _timing(dict(zip(columns[start:end], words[start:end], strict=False)), unit_s)
@@ -176,6 +183,8 @@ def _timing(cells: dict[str, str], unit_s: float) -> Timing | None:
     if taken is None:
         return None
     wrong = next((cells[name] for name in _ERRORS if name in cells), "")
+    if "wrong" in cells and not _COUNT.fullmatch(wrong):
+        return None  # cut off
     return Timing(
         time_s=taken * unit_s,
         wrong=_number(wrong),

@@ -4,7 +4,7 @@ Layer: readers. Reads no file.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from commwall.readers.nccl_tests_table import PerfTable, SizeRow
@@ -68,8 +68,17 @@ class Footers:
     """Mean bus bandwidth of each run [GB/s]."""
 
 
-def ranks_of(text: str) -> Ranks:
-    """Ranks and hosts; None where the list has holes, or runs differ in size."""
+def processes_of(text: str) -> set[int]:
+    """Ranks of a process, as each banner states them: threads times GPUs of a thread."""
+    return {int(threads) * int(gpus) for threads, gpus in _BANNER.findall(text)}
+
+
+def ranks_of(text: str, of_a_process: Iterable[int] = ()) -> Ranks:
+    """Ranks and hosts; None where the list has holes, or runs differ in size.
+
+    Args:
+        of_a_process: numbers of ranks that the number of all must be a multiple of.
+    """
     found = [(int(rank), host) for rank, host in _RANK.findall(text)]
     count: dict[int, int] = {}
     for rank, _ in found:
@@ -77,7 +86,6 @@ def ranks_of(text: str) -> Ranks:
     whole = sorted(count) == list(range(len(count))) and len(set(count.values())) == 1
     if not found or not whole:
         return Ranks(len(found))
-    of_a_process = {int(threads) * int(gpus) for threads, gpus in _BANNER.findall(text)}
     if any(not size or len(count) % size for size in of_a_process):
         return Ranks(len(found))
     hosts = {host for _, host in found}

@@ -117,7 +117,8 @@ def _tests(lines: list[str]) -> list[BandwidthTest]:
 
 def _test(name: str, piece: list[str], *, ended: bool) -> BandwidthTest:
     """A test that ran: with its matrix if that is whole."""
-    described = next((line for line in piece if _DESCRIPTION.fullmatch(line)), None)
+    first = next(filter(str.strip, piece), "")
+    described = first if _DESCRIPTION.fullmatch(first) else None
     sums = [found for line in piece if (found := _SUM.fullmatch(line)) and found[1] == name]
     matrix = _matrix(piece) if described and (sums or ended) else None
     unit = _DESCRIPTION.fullmatch(described) if described else None
