@@ -30,6 +30,8 @@ MODULES: dict[str, str] = {
 }
 """Module of each kind, the more certain signs first. Look-alikes come before all others."""
 LOOK_ALIKE = "negative"
+_HEAD_CHARACTERS = 1 << 18
+"""A tool names itself early. More of a long text is looked at only where this says nothing."""
 
 
 def detect(text: str) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ def read_text(text: str, kind: str | None = None) -> Reading:
     cleaned = clean(text)
     if kind is None:
         kind = next(iter(_kinds(cleaned)), None)
-    elif _module(LOOK_ALIKE).looks_like(cleaned):
+    elif _module(LOOK_ALIKE).looks_like(cleaned[:_HEAD_CHARACTERS]):
         kind = LOOK_ALIKE
     if kind is None:
         raise Unreadable(None, "no_known_format")
@@ -70,6 +72,10 @@ def model_of(kind: str) -> type[Reading]:
 
 
 def _kinds(cleaned: str) -> tuple[str, ...]:
+    head = cleaned[:_HEAD_CHARACTERS]
+    found = tuple(kind for kind in MODULES if _module(kind).looks_like(head))
+    if found or len(head) == len(cleaned):
+        return found
     return tuple(kind for kind in MODULES if _module(kind).looks_like(cleaned))
 
 
