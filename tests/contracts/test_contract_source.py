@@ -8,9 +8,10 @@ import pytest
 from tests.contracts import source_rules as rules
 from tests.contracts.tree import PACKAGE, gather, gather_text, parsed, part_of, sources
 
-IMPORTERS_BY_NAME = ("main.py", "gpus.py", "launch.py")
+IMPORTERS_BY_NAME = ("main.py", "gpus.py", "launch.py", "detection.py")
 """cli.main loads one verb, host.gpus loads NVML where it exists, workers.launch the module of the
-request's suite, which `freshness.suite_modules` names."""
+request's suite, which `freshness.suite_modules` names, readers.detection the readers of its
+registry."""
 
 
 def test_functions_are_short() -> None:

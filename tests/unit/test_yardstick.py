@@ -17,7 +17,7 @@ from commwall.schema.case import CollectivesCase
 from commwall.schema.collective import COLLECTIVES
 from commwall.schema.plan import Plan, PlannedSuite
 from tests.unit.test_measure_rounds import checkout, planned
-from tests.unit.test_nccl_log import on_gpus, request
+from tests.unit.test_nccl_choices import on_gpus, request
 
 TABLE = """\
 #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong

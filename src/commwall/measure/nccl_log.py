@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.readers.nccl_log import LoggedChoice, read_choices
+from commwall.readers.nccl_choices import LoggedChoice, read_choices
 from commwall.schema.case import Case, CollectivesCase
 from commwall.schema.collective import Collective
 from commwall.schema.plan import PlannedPlatform

@@ -18,7 +18,7 @@ from commwall.host.processes import MARK_VARIABLE, end_launch
 from commwall.host.secrecy import without_places
 from commwall.measure.nccl_log import LOG_VARIABLES
 from commwall.process import die_with_parent
-from commwall.readers.nccl_tests import PerfTable, SizeRow, Timing, read_table
+from commwall.readers.nccl_tests_table import PerfTable, SizeRow, Timing, read_table
 from commwall.schema.case import LEAST_MESSAGE_BYTES, SIZE_STEP, CollectivesCase
 from commwall.schema.collective import Collective
 from commwall.schema.metrics import METRICS

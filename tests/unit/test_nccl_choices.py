@@ -7,7 +7,7 @@ import pytest
 
 from commwall.measure.nccl_log import LOG_VARIABLES, Logged, choices_of, log_variables, read_log
 from commwall.measure.supervisor import worker_environment
-from commwall.readers.nccl_log import read_choices
+from commwall.readers.nccl_choices import read_choices
 from commwall.schema.case import CollectivesCase
 from commwall.schema.collective import Collective
 from commwall.schema.plan import PlannedPlatform

@@ -1,0 +1,169 @@
+"""Cleaning, detection and the verb `read`: no text may crash or stall a reader."""
+
+import io
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from commwall.cli.main import main
+from commwall.readers.cleaning import clean
+from commwall.readers.detection import MODULES, detect, read_text
+from commwall.readers.refusal import Unreadable
+from tests.corpus import CORPUS, expected, text_of
+
+INPUTS = [text_of(item["input"]) for kind in MODULES for item in expected(kind)]
+MEGABYTE = 10**6
+SECONDS_PER_MEGABYTE = 1.0
+FUZZ_ROUNDS = 300
+PIECES = (
+    *"\t\n\r |,:[]<>#=-%.@$\x1b\x00\u3000\ufffd",
+    "GPU0",
+    "GPU 1: ",
+    " X ",
+    "NV18",
+    "Link 0: ",
+    "N/A",
+    "[1,0]<stdout>:",
+    "\x1b[4m",
+    "CPU Affinity",
+    "power.draw [W]",
+    "9" * 40,
+    "1e999",
+    "-1",
+)
+
+
+def outcome(text: str, kind: str | None = None) -> str:
+    try:
+        return read_text(text, kind).model_dump_json()
+    except Unreadable as refusal:
+        return str(refusal)
+
+
+def mangled(text: str, dice: random.Random) -> str:
+    """A text with pieces put in, taken out and repeated."""
+    for _ in range(dice.randrange(1, 12)):
+        start = dice.randrange(len(text) + 1)
+        end = min(len(text), start + dice.choice((0, 1, 5, 80)))
+        middle = dice.choice((dice.choice(PIECES), text[start:end] * 2, ""))
+        text = text[:start] + middle + text[end:]
+    return text
+
+
+def test_no_text_crashes_a_reader() -> None:
+    dice = random.Random(20)
+    for _ in range(FUZZ_ROUNDS):
+        text = mangled(dice.choice(INPUTS), dice)
+        assert outcome(text)
+        assert outcome(text, dice.choice(list(MODULES)))
+
+
+LONG = {
+    **{f"many {kind}": text_of(expected(kind)[0]["input"]) for kind in MODULES if expected(kind)},
+    **{f"only {piece[:12]!r}": piece for piece in PIECES},
+    "rows": "GPU0\t X \tNV18\n",
+    "header": "GPU0\tGPU1\tCPU Affinity\n",
+    "bars": "| 0  a  On | 00000000:07:00.0 Off | 0 |\n",
+    "fields": "power.draw, ",
+    "keys": "    Power Draw : 1.00 W\n",
+    "escapes": "\x1b[",
+    "prompts": "a@b:",
+}
+
+
+@pytest.mark.parametrize("kind", MODULES)
+@pytest.mark.parametrize("name", LONG)
+def test_time_is_linear(name: str, kind: str) -> None:
+    text = LONG[name] * (MEGABYTE // 20 // len(LONG[name]))
+    started = time.process_time()
+    outcome(text, kind)
+    assert time.process_time() - started < SECONDS_PER_MEGABYTE / 4  # quadratic: tens of seconds
+
+
+@pytest.mark.parametrize("text", INPUTS)
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("\x1b]0;title\x07\x1b[4m\tGPU0\x1b[0m\r\n", "\tGPU0\n"),
+        ("[4m\tGPU0[0m\n", "\tGPU0\n"),
+        ("2025-03-12T10:15:42.123456789Z \tGPU0\n", "\tGPU0\n"),
+        ("2024/05/16 14:44:16.977, 0, x\n", "2024/05/16 14:44:16.977, 0, x\n"),
+        ("[1,0]<stdout>:2025-03-12 10:15:42 a\n", "a\n"),
+        ("0: a\n0: \n0: b\n", "a\n\nb\n"),
+        ("0: a\nb\n", "0: a\nb\n"),
+        ("[root@node ~]# nvidia-smi -L\n", "nvidia-smi -L\n"),
+        ("# gpu   pwr\n", "# gpu   pwr\n"),
+    ],
+)
+def test_cleaning(text: str, cleaned: str) -> None:
+    assert clean(text) == cleaned
+
+
+def test_nothing_known_is_nothing() -> None:
+    assert detect("hello\n") == ()
+    with pytest.raises(Unreadable, match="no_known_format"):
+        read_text("hello\n")
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_verb_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["read", str(CORPUS / "smi-L-mig.txt")]) == 0
+    assert printed(capsys)["gpu_count"] == 2
+
+
+def test_verb_refuses_with_the_kind_and_null(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.txt"
+    path.write_text("\tGPU0\tGPU1\tCPU Affinity\n")
+    assert main(["read", str(path)]) == 2
+    found = printed(capsys)
+    assert (found["kind"], found["readable"]) == ("topo", False)
+    assert found["reason"] == "no_matrix"
+    assert found["gpu_count"] is None
+
+
+def test_verb_takes_what_a_windows_shell_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "list.txt"
+    path.write_bytes(text_of("smi-L-mig.txt").replace("\n", "\r\n").encode("utf-16"))
+    assert main(["read", str(path)]) == 0
+    assert printed(capsys)["mig_instances"] == 3
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF\0\0", b"\xff\xfe\xff", b"", b"\xc3\x28 GPU 0: \xff"])
+def test_verb_says_what_is_no_text(
+    content: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert main(["read", "-"]) == 2
+    assert printed(capsys)["readable"] is False
+
+
+def test_verb_without_a_file_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["read", "no/such/file"]) == 2
+    assert "no/such/file" in capsys.readouterr().err
+
+
+def test_verb_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("commwall.cli.read.LIMIT_BYTES", 10)
+    path = tmp_path / "long.txt"
+    path.write_text("x" * 11)
+    assert main(["read", str(path)]) == 2
+    assert printed(capsys)["reason"] == "larger_than_10_bytes"
