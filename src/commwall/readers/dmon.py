@@ -62,7 +62,9 @@ class Samples(Reading):
 
 def looks_like(text: str) -> bool:
     """Whether there is a header of dmon, or its words of failure."""
-    return bool(_SIGN.search(text)) or (len(text) < 1024 and bool(_ERROR.search(text)))
+    return ("Idx" in text and bool(_SIGN.search(text))) or (
+        len(text) < 1024 and bool(_ERROR.search(text))
+    )
 
 
 def read(text: str) -> Samples:

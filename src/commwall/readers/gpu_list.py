@@ -45,7 +45,11 @@ class GpuList(Reading):
 
 def looks_like(text: str) -> bool:
     """Whether GPUs are listed with their UUIDs, and not because their links are."""
-    return bool(_SIGN.search(text)) and not (_LINK.search(text) or _NO_LINKS.search(text))
+    return (
+        "(UUID:" in text
+        and bool(_SIGN.search(text))
+        and not (_LINK.search(text) or _NO_LINKS.search(text))
+    )
 
 
 def read(text: str) -> GpuList:

@@ -50,6 +50,13 @@ _SIGNS: dict[str, tuple[str, str]] = {
 }
 """Tool -> reason, and what only its output says."""
 _TOOLS = {tool: re.compile(pattern, re.MULTILINE) for tool, (_, pattern) in _SIGNS.items()}
+_WORDS = (
+    *("RCCL", "rccl", "HIP version", "System Management Interface", "ROC", "XGMI", "two GPUs"),
+    *("amd-smi", "AMD-SMI", "amdsmi_", " TABLE:", "xpu-smi", "XL", "GPU 0/0", "npu-smi", "NPU0"),
+    *("HCCS_SW", "mthreads-gmi", "MTLink", "MTT S", "mx-smi", "MetaXLink", "MXC", "cnmon", "MLU"),
+    *("hl-smi", "HL-SMI"),
+)
+"""One of them is in every text that a pattern fits."""
 _SHOWTOPO = re.compile(r"between two GPUs|\(Topology\)")
 
 
@@ -86,4 +93,6 @@ def read(text: str) -> LookAlike:
 
 
 def _tool(text: str) -> str | None:
+    if not any(word in text for word in _WORDS):  # a long log is searched fast
+        return None
     return next((tool for tool, pattern in _TOOLS.items() if pattern.search(text)), None)

@@ -77,7 +77,7 @@ class _Gpu:
 
 def looks_like(text: str) -> bool:
     """Whether the speed of a link is told, or why it is not."""
-    return bool(_SIGN.search(text))
+    return "Link" in text and bool(_SIGN.search(text))
 
 
 def read(text: str) -> NvLinks:

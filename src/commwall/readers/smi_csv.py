@@ -40,6 +40,8 @@ _NAMES = {
 """nvidia-smi's name -> ours, without its unit; of all others dots become underscores."""
 _UNITS = {"W": "_w", "%": "_pct", "MHz": "_mhz", "MiB": "_mib", "ms": "_ms", "us": "_us"}
 _FIELD = re.compile(r"([a-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*)(?: ?\[([A-Za-z%/]{1,8})\])?")
+_NAMES_LINE = re.compile(r"(?m:^)[a-z][A-Za-z0-9_.,\[\]%/ ]{2,8191}(?m:$)")
+"""What a line of names may hold."""
 _ROOT = re.compile(
     r"timestamp|driver_version|count|name|gpu_name|serial|gpu_serial|uuid|gpu_uuid|"
     r"pci|gpu_bus_id|pcie|index|display_mode|display_attached|display_active|"
@@ -81,7 +83,7 @@ class CsvTable(Reading):
 
 def looks_like(text: str) -> bool:
     """Whether a line names fields of `--query-gpu`."""
-    return any(_fields(line) for line in text.split("\n"))
+    return any(_fields(match[0]) for match in _NAMES_LINE.finditer(text))
 
 
 def read(text: str) -> CsvTable:
@@ -113,7 +115,7 @@ def _failure(text: str) -> CsvTable:
 
 def _fields(line: str) -> tuple[tuple[str, str], ...]:
     """Our name and the unit of each column of a header; nothing if the line is none."""
-    if not line[:1].islower() or len(line) > 8192:
+    if not _NAMES_LINE.fullmatch(line):
         return ()
     found = [_FIELD.fullmatch(cell.strip()) for cell in line.split(",")]
     names = [match[1] if match else "" for match in found]

@@ -79,7 +79,10 @@ class _Block:
 
 def looks_like(text: str) -> bool:
     """Whether the banner of `-q` is there, or a GPU's heading with a section below it."""
-    return bool(_BANNER.search(text) or _GPU_LINE.search(text))
+    return bool(
+        ("NVSMI LOG" in text and _BANNER.search(text))
+        or ("GPU 0" in text and _GPU_LINE.search(text))
+    )
 
 
 def read(text: str) -> Query:

@@ -91,7 +91,7 @@ class Topology(Reading):
 
 def looks_like(text: str) -> bool:
     """Whether there is a matrix of GPUs, or little else than nvidia-smi's words of failure."""
-    if _SIGN.search(text) or _P2P_SIGN.search(text):
+    if "GPU" in text and ("Affinity" in text and _SIGN.search(text) or _P2P_SIGN.search(text)):
         return True
     return len(text) <= _MESSAGE_BYTES and error_of(text) is not None
 
