@@ -19,6 +19,7 @@ _VERSION = re.compile(
 _VERSION_CUT = re.compile(r"NCCL version ([0-9]{1,2}\.[0-9]{1,3}\.[0-9]{1,3})\+")
 _ENV = re.compile(r"(NCCL_[A-Z0-9_]{1,80}) set by environment to (.*)")
 _USING = re.compile(r"Using (?:internal )?[Nn]etwork (\S.{0,60}?)\s*$")
+_NETWORKS = ("IB", "Socket", "Libfabric", "AWS Libfabric", "IBext", "OFI", "FasTrak")
 _NET_USING = re.compile(r"NET/([A-Za-z][^:/]{0,60}?) ?: Using (?:interface |\[[0-9]+\])")
 _ADDRESS = re.compile(r"Using (?:\[0\])?[\w.@-]{1,40}:([0-9a-fA-F.:%\w]{3,60})<[0-9]{1,5}>")
 _LOOPBACK = ("127.", "::1", "fe80")
@@ -119,7 +120,8 @@ class Findings:
         address = _ADDRESS.search(line.says)
         if address and line.speaker and not address[1].startswith(_LOOPBACK):
             self.addresses.setdefault((line.speaker.host, line.speaker.pid), address[1])
-        if line.whole and (found := _USING.match(line.says)):
+        found = _USING.match(line.says)
+        if found and line.whole and not _is_beginning(found[1]):
             self.networks.setdefault(found[1], line.number)
         elif found := _NET_USING.match(line.says):
             self.networks_found.setdefault(found[1], line.number)
@@ -145,6 +147,11 @@ class Findings:
             for kind in {*_GPU_PATH.findall(paths[1])} - {"LOC"}:
                 sign = "nvlink_path" if kind == "NVL" else "other_path"
                 self.signs.setdefault(sign, line.number)
+
+
+def _is_beginning(network: str) -> bool:
+    """Whether the end of a known name is missing."""
+    return network not in _NETWORKS and any(known.startswith(network) for known in _NETWORKS)
 
 
 def _first(found: dict[str, int], known: dict[str, str], line: LogLine) -> None:

@@ -25,6 +25,11 @@ _NET = re.compile(
     r"NET/(?P<name>[^/]{1,60})/(?P<device>[0-9]{1,4})(?:\([0-9]{1,7}\))?(?P<rest>(?:/.*)?)"
 )
 _RING = re.compile(r"(?:Channel|Ring) [0-9]{1,4}(?:/[0-9]{1,4})? :\s+([0-9]+(?:\s+[0-9]+)*)\s*")
+_DETAILS = (
+    *("IPC/read", "CUMEM/read", "direct pointer/read", "MNNVL", "indirect/"),
+    *("direct/direct", "CE/CE", "direct/CE", "CE/direct"),
+)
+_WHOLE_DETAILS = frozenset({"IPC", "CUMEM", "direct pointer", "direct", *_DETAILS})
 _OLD_SHARED_MEMORY = "direct shared memory"
 
 
@@ -107,9 +112,9 @@ def _carried(via: str, whole: bool) -> tuple[Transport, str | None, int | None, 
     if via == _OLD_SHARED_MEMORY:
         return "SHM", via, None, None
     if via.startswith("P2P/"):
-        return "P2P", via[len("P2P/") :] if whole else None, None, None
+        return "P2P", _detail(via[len("P2P/") :], whole), None, None
     if via.startswith("SHM/"):
-        return "SHM", via[len("SHM/") :] if whole else None, None, None
+        return "SHM", _detail(via[len("SHM/") :], whole), None, None
     net = _NET.fullmatch(via)
     if net is None:
         return None
@@ -117,3 +122,11 @@ def _carried(via: str, whole: bool) -> tuple[Transport, str | None, int | None, 
     if not whole:
         return "NET", net["name"], None, True if direct else None
     return "NET", net["name"], int(net["device"]), direct
+
+
+def _detail(words: str, whole: bool) -> str | None:
+    """The words, unless their end is missing: the beginning of a known one is none."""
+    if words in _WHOLE_DETAILS:
+        return words if whole else None
+    beginning = any(known.startswith(words) for known in _DETAILS)
+    return words if whole and not beginning else None

@@ -6,7 +6,7 @@ measured.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from commwall.readers.nccl_tests_json import document_of, number_of, table_of
@@ -36,6 +36,10 @@ _SIGN = re.compile(
     r"|^# Collective test (?:starting|concluded): |Test (?:NCCL|CUDA) failure ",
     re.MULTILINE,
 )
+_SURE_DIGITS = 5
+"""Means are printed with six digits and no zeros at their end."""
+_ROUNDING_GB_PER_S = 0.0051
+"""Rates of rows have two decimals."""
 _JSON_SIGN = re.compile(r"\A\s*\{\s*\"version\"\s*:")
 
 
@@ -183,7 +187,7 @@ def _test_of(
         row_count=len(table.rows),
         out_of_bounds=footers.out_of_bounds,
         out_of_bounds_ok=None if footers.out_of_bounds is None else not footers.out_of_bounds,
-        avg_busbw=footers.averages[0] if len(set(footers.averages)) == 1 else None,
+        avg_busbw=_mean(footers.averages, _rates(table.rows)),
         peak_busbw=max(_rates(table.rows), default=None),
         failed=failure is not None,
         complete=bool(footers.averages),
@@ -191,6 +195,15 @@ def _test_of(
         verdict="not_a_multi_gpu_run" if single else None,
         **named,
     )
+
+
+def _mean(printed: Sequence[float], rates: Sequence[float]) -> float | None:
+    """The mean that all runs print. One of few digits may lack some: then the rows must agree."""
+    if len(set(printed)) != 1:
+        return None
+    digits = len(f"{printed[0]:g}".replace(".", "").strip("0"))
+    agrees = bool(rates) and abs(sum(rates) / len(rates) - printed[0]) <= _ROUNDING_GB_PER_S
+    return printed[0] if digits >= _SURE_DIGITS or agrees else None
 
 
 def _rates(rows: Iterable[SizeRow]) -> list[float]:
