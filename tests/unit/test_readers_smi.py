@@ -43,12 +43,14 @@ def test_corpus_kind_is_detected_first(item: dict[str, Any]) -> None:
     assert detect(text_of(item["input"]))[0] == item["kind"]
 
 
+WHOLE = [item for item in SAMPLES if text_of(item["input"]).endswith("\n")]
+"""Without a text that is cut in a line: behind a prefix it is not cut."""
+
+
 @pytest.mark.parametrize("mutation", LOSSLESS)
-@pytest.mark.parametrize("item", SAMPLES, ids=ids)
+@pytest.mark.parametrize("item", WHOLE, ids=ids)
 def test_what_changes_nothing_changes_no_reading(item: dict[str, Any], mutation: str) -> None:
     text = text_of(item["input"])
-    if not text.endswith("\n"):
-        pytest.skip("a text that is cut is whole behind a prefix")
     mutated = reading(LOSSLESS[mutation](text, random.Random(7)))
     original = reading(text)
     assert list(contradictions(original, mutated)) == []

@@ -81,6 +81,8 @@ def read(text: str) -> TorchTrace:
         raise Unreadable(KIND, "nested_too_deeply") from error
     except json.JSONDecodeError as error:
         return _broken(text, error)
+    except ValueError as error:  # a number of more digits than Python reads
+        raise Unreadable(KIND, "number_too_long") from error
     about = document if isinstance(document, dict) else {}
     events = about.get("traceEvents") if about else document
     if not isinstance(events, list):
