@@ -21,7 +21,9 @@ from tests.workflow.checkout import SOURCE, plain_environment
 
 REPORT_TIMEOUT_S = 600
 NO_OP_WITHIN_S = 10
-VERB_WITHIN_S = 0.5
+STARTS_WITHIN_S = 0.5
+READS_WITHIN_S = 1.5
+"""With all records of the campaign."""
 WINDOWS = {"full_s": 0.4, "other_s": 0.1, "min_steps": 3, "warmup_max_s": 0.5}
 ROUNDS = {"training": 1, "memory": 1, "collectives": 1}
 SHORTER = {
@@ -174,12 +176,19 @@ def test_driver_has_the_command(demo: Demo) -> None:
 
 @pytest.mark.parametrize("verb", ["compare", "plan", "check", "index"])
 def test_reading_verbs_start_at_once(demo: Demo, verb: str) -> None:
-    words = (".venv/bin/python", "-X", "importtime", "-m", "commwall", verb, demo.campaign)
+    words = (".venv/bin/python", "-m", "commwall", verb)
+    assert _fastest_s(demo, *words, "--help") < STARTS_WITHIN_S
+    assert _fastest_s(demo, *words, demo.campaign) < READS_WITHIN_S
+    told = demo.run(".venv/bin/python", "-X", "importtime", *words[1:], demo.campaign).stderr
+    assert not re.search(r"\| +(torch|pandas|matplotlib)$", told, re.MULTILINE)
+
+
+def _fastest_s(demo: Demo, *words: str) -> float:
+    """Duration of the fastest of some runs, which another process disturbs least [s]."""
     seconds = []
-    for _ in range(5):
+    for _ in range(4):
         started = time.monotonic()
         done = demo.run(*words)
         seconds.append(time.monotonic() - started)
         assert done.returncode == 0, done.stderr
-    assert not re.search(r"\| +(torch|pandas|matplotlib)$", done.stderr, re.MULTILINE)
-    assert min(seconds) < VERB_WITHIN_S, seconds
+    return min(seconds)

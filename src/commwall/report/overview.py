@@ -44,7 +44,7 @@ from commwall.schema.plan import Comparison
 from commwall.schema.units import quantity_text
 
 TRAINING, ENERGY, *COLLECTIVES, MEMORY = TOPICS
-NO_FLOOR = "Noise floor: not measured, the campaign runs no treatment twice (A/A)."
+NO_FLOOR = "Noise floor: not measured, no treatment is run twice (A/A) here."
 
 
 @dataclass(frozen=True)

@@ -116,8 +116,9 @@ _ALL = (
         kind="measured",
         label="link-bound share",
         definition="Time the emulated link takes for the operations of a leg, divided by the time "
-        "they took: 1 where the link set every end, less where gloo underneath was later; below "
-        "0.95 the emulation does not bind.",
+        "until gloo had moved their data or the link was free, whichever came later: 1 where the "
+        "link set every end; below 0.95 the emulation does not bind. What follows on the CPU, "
+        "until the caller goes on, is not counted.",
         source=DESIGN,
     ),
     Metric(
