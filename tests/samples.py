@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from commwall.records.index import build_index
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically, write_record
 from commwall.schema.case import TrainingCase, Windows
@@ -138,3 +139,8 @@ def write_campaign(root: Path, campaign_plan: Plan, records: Iterable[Record]) -
     for item in records:
         write_record(layout, item)
     return layout
+
+
+def write_index(layout: Layout, campaign: str) -> None:
+    """Look at what is there and index it."""
+    write_atomically(layout.index_path(campaign), model_text(build_index(layout, campaign)))

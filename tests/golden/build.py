@@ -14,7 +14,7 @@ The ratios slow / fast have median 2 and, since 1.6 x 2.5 = 4, geometric mean 2;
 control have geometric mean 1. A step takes as long as its slower rank, which changes from step
 to step; the five steps of a round lie at -2, -1, 0, 1 and 2 % of the value above.
 
-`python tests/golden/build.py FOLDER` writes the campaign below FOLDER/results.
+`python -m tests.golden.build FOLDER` writes the campaign below FOLDER/results.
 """
 
 import sys
@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from commwall.records.index import build_index
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically, write_record
 from commwall.schema.case import Leg, TrainingCase, Windows
@@ -37,6 +36,7 @@ from commwall.schema.record import (
 )
 from commwall.schema.result import Gap, RuntimeFacts, Series
 from commwall.schema.treatment import EmulatedLink, Label
+from tests.samples import write_index
 
 CAMPAIGN = "golden"
 CASE = "bert-golden"
@@ -148,14 +148,8 @@ def write_campaign(root: Path, change: Change = lambda r: r, rounds: int = 5) ->
             changed = change(record(name, round_, rounds))
             if changed is not None:
                 write_record(layout, changed)
-    write_index(layout)
+    write_index(layout, CAMPAIGN)
     return layout
-
-
-def write_index(layout: Layout) -> None:
-    """Look at what is there and index it."""
-    index = build_index(layout, CAMPAIGN)
-    write_atomically(layout.index_path(CAMPAIGN), model_text(index))
 
 
 def _software() -> SoftwareFacts:

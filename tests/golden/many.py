@@ -17,13 +17,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from commwall.records.index import build_index
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically, write_record
 from commwall.schema.case import MODELS, ModelName, TrainingCase
 from commwall.schema.plan import LeftOut, Plan, PlannedSuite
 from commwall.schema.record import Record, RecordId
 from commwall.schema.result import Check, Mark, Series
+from tests import samples
 from tests.golden import build, operations
 from tests.golden.build import AGAIN, FAST, SLOW
 
@@ -114,11 +113,8 @@ def training_record(name: str, model: ModelName, round_: int) -> Record:
 
 def write_campaign(root: Path) -> Layout:
     """Write plan, records and index below `root`."""
-    layout = Layout(root)
-    write_atomically(layout.plan_path(CAMPAIGN), model_text(plan()))
-    for item in records():
-        write_record(layout, item)
-    write_atomically(layout.index_path(CAMPAIGN), model_text(build_index(layout, CAMPAIGN)))
+    layout = samples.write_campaign(root, plan(), records())
+    samples.write_index(layout, CAMPAIGN)
     return layout
 
 

@@ -18,9 +18,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from commwall.records.index import build_index
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically, write_record
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName
 from commwall.schema.plan import Comparison, Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import (
@@ -32,6 +30,7 @@ from commwall.schema.record import (
     Status,
 )
 from commwall.schema.result import RuntimeFacts, Series
+from tests import samples
 from tests.golden.build import AGAIN, FAST, SLOW, platform
 
 CAMPAIGN = "golden-operations"
@@ -117,11 +116,8 @@ def records() -> tuple[Record, ...]:
 
 def write_campaign(root: Path) -> Layout:
     """Write plan, records and index below `root`."""
-    layout = Layout(root)
-    write_atomically(layout.plan_path(CAMPAIGN), model_text(plan()))
-    for item in records():
-        write_record(layout, item)
-    write_atomically(layout.index_path(CAMPAIGN), model_text(build_index(layout, CAMPAIGN)))
+    layout = samples.write_campaign(root, plan(), records())
+    samples.write_index(layout, CAMPAIGN)
     return layout
 
 

@@ -25,8 +25,8 @@ from tests.golden.build import (
     Change,
     plan,
     write_campaign,
-    write_index,
 )
+from tests.samples import write_index
 
 
 def _analysis(root: Path, change: Change, rounds: int = 5) -> Analysis:
@@ -132,7 +132,7 @@ def test_an_edited_record_is_a_gap(tmp_path: Path) -> None:
     edited = json.loads(path.read_text())
     edited["machine"]["cpu_count"] = 64
     path.write_text(json.dumps(edited))
-    write_index(layout)
+    write_index(layout, CAMPAIGN)
     analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
     assert f"{FAST}, {CASE}, round 1: invalid: " in _reasons(analysis)
     assert analysis.primary[0].rounds == (2, 3, 4, 5)
@@ -253,7 +253,7 @@ def test_a_percentage_of_a_record_stands_as_everywhere_else(tmp_path: Path) -> N
 def test_a_malformed_plan_is_a_problem_not_a_stop(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     write_atomically(layout.plan_path(CAMPAIGN), "{")
-    write_index(layout)
+    write_index(layout, CAMPAIGN)
     analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
     assert analysis.verdicts == ()
     assert [gap.kind for gap in analysis.gaps] == ["problem"]

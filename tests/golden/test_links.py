@@ -10,14 +10,14 @@ from commwall.analysis.names import EAGER_TIME
 from commwall.analysis.points import points
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import Tables, tidy_tables
-from commwall.records.index import build_index
-from commwall.records.store import model_text, read_record, write_atomically, write_record
+from commwall.records.store import read_record, write_record
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase
 from commwall.schema.record import Record
 from commwall.schema.result import NcclChoice
 from tests.golden.build import AGAIN, FAST, SLOW
 from tests.golden.operations import CAMPAIGN, operation, record, times, write_campaign
+from tests.samples import write_index
 
 SIZES = (8, 32, 128)
 
@@ -86,7 +86,7 @@ def test_what_nccl_chose_stands_in_a_table(tmp_path: Path) -> None:
     own = record(FAST, "all-gather", 1)
     choice = NcclChoice(message_bytes=8, algorithm="RING", protocol="LL", channels=2)
     write_record(layout, own.model_copy(update={"nccl_choices": (choice,)}).sealed())
-    write_atomically(layout.index_path(CAMPAIGN), model_text(build_index(layout, CAMPAIGN)))
+    write_index(layout, CAMPAIGN)
     choices = tidy_tables(analyse_campaign(layout, CAMPAIGN, 0.95)).choices
     assert choices[["platform", "case", "round", "message_bytes"]].values.tolist() == [
         [FAST, "all-gather", 1, 8]

@@ -11,7 +11,7 @@ from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
 from commwall.schema.case import Case, SuiteName
 from commwall.schema.config import Timeouts
 from commwall.schema.plan import PlannedPlatform
-from commwall.schema.result import LaunchRequest, NamedCase
+from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
 from commwall.schema.treatment import Label, NativeLink
 
 PLATFORM = PlannedPlatform(
@@ -39,6 +39,19 @@ def launched(folder: Path, suite: SuiteName, cases: Mapping[str, Case]) -> Launc
         collective_timeout_s=60,
     )
     return run_launch(request, Launch(folder / "launch", folder / "log.txt", Timeouts()))
+
+
+def values(
+    result: CaseResult, metric: str, *, leg: str | None = None, message_bytes: int | None = None
+) -> list[float]:
+    """Measured values of all ranks, of one leg or at one size where the metric has these."""
+    key = (metric, leg, message_bytes, "measured")
+    return [
+        value
+        for series in result.series
+        if (series.metric, series.leg, series.message_bytes, series.phase) == key
+        for value in series.values
+    ]
 
 
 def use_faulty_copy(folder: Path, patch: pytest.MonkeyPatch, module: str, fault: str) -> None:

@@ -14,8 +14,7 @@ from commwall.measure.nccl_log import choices_of
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import Case, CollectivesCase
 from commwall.schema.collective import COLLECTIVES, IN_PLACE
-from commwall.schema.result import CaseResult
-from tests.gpu.launching import PLATFORM, launched, use_faulty_copy
+from tests.gpu.launching import PLATFORM, launched, use_faulty_copy, values
 
 SMALL = CollectivesCase(collective="all_reduce", max_bytes=512, window_s=0.05)
 FAULT = """
@@ -41,16 +40,6 @@ def with_fault(folder: Path, patch: pytest.MonkeyPatch, before: str, after: str)
     return launched(folder, "collectives", {"case": SMALL})
 
 
-def values(result: CaseResult, metric: str, size: int) -> list[float]:
-    """Measured values of both ranks at a size."""
-    return [
-        value
-        for series in result.series
-        if (series.metric, series.message_bytes, series.phase) == (metric, size, "measured")
-        for value in series.values
-    ]
-
-
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> LaunchOutcome:
     cases: dict[str, Case] = {
@@ -73,15 +62,16 @@ def test_every_form_of_every_collective_is_recorded_and_right(outcome: LaunchOut
         sizes = {s.message_bytes for s in result.series}
         for size in sizes:
             assert size is not None
-            assert min(values(result, "recorded_repetitions", size)) >= 1
-            assert min(values(result, "operation_time_s", size)) > 0
+            assert min(values(result, "recorded_repetitions", message_bytes=size)) >= 1
+            assert min(values(result, "operation_time_s", message_bytes=size)) > 0
 
 
 def test_small_messages_do_not_wait_for_the_host(outcome: LaunchOutcome) -> None:
     for result in outcome.results:
         size = min(s.message_bytes for s in result.series if s.message_bytes)
         replayed, asked = (
-            median(values(result, metric, size)) for metric in ("operation_time_s", "eager_time_s")
+            median(values(result, metric, message_bytes=size))
+            for metric in ("operation_time_s", "eager_time_s")
         )
         assert replayed < 1.05 * asked, result.case
 
@@ -111,7 +101,7 @@ def test_a_slow_kernel_is_seen_in_the_replay(
     """Two million clocks take a millisecond at 2 GHz, the fastest that a GPU has."""
     (result,) = with_fault(tmp_path, monkeypatch, "torch.cuda._sleep(2_000_000)", "pass").results
     assert result.status == "ok", result.detail
-    assert median(values(result, "operation_time_s", 8)) > 0.5e-3
+    assert median(values(result, "operation_time_s", message_bytes=8)) > 0.5e-3
 
 
 def test_a_slow_host_is_seen_in_the_eager_time_alone(
@@ -119,8 +109,8 @@ def test_a_slow_host_is_seen_in_the_eager_time_alone(
 ) -> None:
     (result,) = with_fault(tmp_path, monkeypatch, "time.sleep(0.0005)", "pass").results
     assert result.status == "ok", result.detail
-    assert median(values(result, "eager_time_s", 8)) > 0.5e-3
-    assert median(values(result, "operation_time_s", 8)) < 0.25e-3
+    assert median(values(result, "eager_time_s", message_bytes=8)) > 0.5e-3
+    assert median(values(result, "operation_time_s", message_bytes=8)) < 0.25e-3
 
 
 def test_a_collective_that_cannot_be_recorded_is_named(

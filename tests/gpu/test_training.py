@@ -13,8 +13,7 @@ if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
 
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import CAPTURING, MODELS, StepMode, TrainingCase, Windows
-from commwall.schema.result import CaseResult
-from tests.gpu.launching import launched, use_faulty_copy
+from tests.gpu.launching import launched, use_faulty_copy, values
 
 MODES: tuple[StepMode, ...] = get_args(StepMode)
 SLOW_HOST = """
@@ -65,16 +64,6 @@ def case_name(model: str, mode: StepMode) -> str:
     return f"{model}-in-{mode}".replace("_", "-")
 
 
-def values(result: CaseResult, metric: str, leg: str | None = None) -> list[float]:
-    """Measured values of all ranks."""
-    return [
-        value
-        for series in result.series
-        if (series.metric, series.leg, series.phase) == (metric, leg, "measured")
-        for value in series.values
-    ]
-
-
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> LaunchOutcome:
     cases = {case_name(model, mode): case(model, mode) for model in MODELS for mode in MODES}
@@ -104,7 +93,7 @@ def test_recorded_steps_are_checked_and_their_host_gap_is_measured(outcome: Laun
             checks = {check.name for check in result.checks if check.passed}
             assert ("recorded_step_equals_plain" in checks) is recorded, result.case
             for leg in ("full", "nosync", "comm", "single"):
-                assert bool(values(result, "queued_step_time_s", leg)) is recorded, result.case
+                assert bool(values(result, "queued_step_time_s", leg=leg)) is recorded, result.case
 
 
 def test_a_slow_host_is_seen_in_recorded_steps(
@@ -113,8 +102,8 @@ def test_a_slow_host_is_seen_in_recorded_steps(
     use_faulty_copy(tmp_path, monkeypatch, "graphs.py", SLOW_HOST)
     (result,) = launched(tmp_path, "training", {"case": case()}).results
     assert result.status == "ok", result.detail
-    assert median(values(result, "step_time_s", "full")) > 0.05
-    assert median(values(result, "queued_step_time_s", "full")) < 0.05
+    assert median(values(result, "step_time_s", leg="full")) > 0.05
+    assert median(values(result, "queued_step_time_s", leg="full")) < 0.05
     assert ("host_bound", "full") in {(mark.name, mark.leg) for mark in result.marks}
 
 

@@ -9,6 +9,7 @@ from statistics import median
 from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.limits import FULL, CaseLimit, Limit, Parts, limits
 from commwall.analysis.result import Analysis
+from commwall.analysis.wording import share_text
 
 LIMIT_WORDS: dict[Limit, str] = {
     "link": "the link",
@@ -47,11 +48,6 @@ def limit_sentence(found: CaseLimit) -> str:
         return words
     rounds = ", ".join(f"{LIMIT_WORDS[limit]} in {count}" for limit, count in found.rounds)
     return f"{words} Single rounds differ: {rounds}."
-
-
-def share_text(share: float) -> str:
-    """A share [1] as a percentage."""
-    return f"{100 * share:.1f} %"
 
 
 def _sentence(limit: Limit, parts: Parts) -> str:

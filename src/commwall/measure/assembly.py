@@ -18,7 +18,7 @@ from commwall.measure.nccl_log import Logged, choices_of
 from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
-from commwall.schema.case import MemoryCase, SuiteName
+from commwall.schema.case import Case, MemoryCase, SuiteName
 from commwall.schema.facts import HardwareFacts
 from commwall.schema.paths import Place
 from commwall.schema.plan import Plan
@@ -135,7 +135,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         software=software,
         series=(*result.series, *energy.series, *beside.series),
         nccl_choices=choices,
-        checks=(*result.checks, *_bounds(setting, request, result)),
+        checks=(*result.checks, *_bounds(setting, request, case, result)),
         marks=(*result.marks, *energy.marks, *contended),
         gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown, *beside.gaps),
     )
@@ -150,9 +150,10 @@ def _energy(meter: Meter, result: CaseResult) -> EnergyFound:
     return meter.found(window.start_ns, window.end_ns)
 
 
-def _bounds(setting: Setting, request: LaunchRequest, result: CaseResult) -> tuple[Check, ...]:
+def _bounds(
+    setting: Setting, request: LaunchRequest, case: Case, result: CaseResult
+) -> tuple[Check, ...]:
     """Whether a copy was faster than its way allows; workers do not know what is on file."""
-    case = setting.plan.suite(setting.suite).cases[result.case]
     if not isinstance(case, MemoryCase):
         return ()
     platform = request.platform

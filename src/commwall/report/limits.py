@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from commwall.analysis.limit_words import LIMIT_WORDS, share_text
+from commwall.analysis.limit_words import LIMIT_WORDS
 from commwall.analysis.tables import Tables
+from commwall.analysis.wording import share_text
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import Html, bullets, folded, joined, paragraph, table
 from commwall.report.overview import lowered

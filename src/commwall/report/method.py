@@ -3,7 +3,7 @@
 Layer: report. Reads and writes no file. Counts come from the tables about the campaign.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -109,7 +109,7 @@ def windows(page: Page) -> Html:
     )
     heads = ("cases", "full at least", "other legs", "warm-up at most", "steps at least",
              "step mode", "precision")  # fmt: skip
-    rows = [(_listed(names), *shown) for shown, names in settings.items()]
+    rows = [(", ".join(names), *shown) for shown, names in settings.items()]
     return joined([table(heads, rows, "Windows and steps as planned."), words])
 
 
@@ -330,7 +330,3 @@ def _sum(own: pd.DataFrame, outcome: str) -> str:
 
 def _words(name: object) -> str:
     return str(name).replace("_", " ")
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
