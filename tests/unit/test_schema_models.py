@@ -152,6 +152,6 @@ def test_canonical_text_is_one_text() -> None:
         canonical_json(float("nan"))
 
 
-def test_a_slow_warm_up_or_doubtful_energy_excludes_nothing() -> None:
+def test_a_slow_warm_up_doubtful_energy_or_narrow_link_excludes_nothing() -> None:
     names = set(Mark.model_fields["name"].annotation.__args__)
-    assert names - EXCLUDING_MARKS == {"warmup_not_settled", "energy_doubtful"}
+    assert names - EXCLUDING_MARKS == {"warmup_not_settled", "energy_doubtful", "link_degraded"}

@@ -19,7 +19,7 @@ from commwall.schema.case import (
     Windows,
 )
 from commwall.schema.plan import Comparison
-from commwall.schema.treatment import Treatment
+from commwall.schema.treatment import LinkPath, Treatment
 
 Count = Annotated[int, Field(strict=True, gt=0)]
 """A number of things; `true` and `4.0` are none."""
@@ -88,6 +88,8 @@ class PlatformConfig(Model):
     where: Where | None = None
     """Machines on which the platform exists; null is every machine."""
     treatment: Treatment
+    path: LinkPath | None = None
+    """Way that the traffic must be seen to take; null claims none."""
     cases: tuple[Name, ...] | None = None
     """Cases to run on this platform; null runs all."""
 

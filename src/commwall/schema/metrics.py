@@ -3,6 +3,7 @@
 Layer: schema. Labels, table heads and docs/metrics.md come from here.
 """
 
+from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.metric import DESIGN, Metric
 from commwall.schema.operation_metrics import OPERATION_METRICS
 
@@ -295,4 +296,6 @@ _ALL = (
     ),
 )
 
-METRICS: dict[str, Metric] = {metric.id: metric for metric in (*_ALL, *OPERATION_METRICS)}
+METRICS: dict[str, Metric] = {
+    metric.id: metric for metric in (*_ALL, *DEVICE_METRICS, *OPERATION_METRICS)
+}

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from commwall.schema.base import Model, Name, PositiveInt
 from commwall.schema.case import Case, SuiteName
-from commwall.schema.treatment import Treatment
+from commwall.schema.treatment import LinkPath, Treatment
 
 PLAN_VERSION: Literal[1] = 1
 
@@ -25,6 +25,8 @@ class PlannedPlatform(Model):
     """Processes of a launch, one a device."""
     treatment: Treatment
     """How the link is chosen."""
+    path: LinkPath | None = None
+    """Way that the traffic must be seen to take; null claims none."""
 
 
 class Comparison(Model):

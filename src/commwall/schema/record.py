@@ -125,6 +125,27 @@ class SoftwareFacts(Model):
     """What the workers say of themselves; null if none came to say it."""
 
 
+class Traffic(Model):
+    """What carried the launch's known transfer, as counters and NCCL's log tell."""
+
+    what: str
+    """The transfer in words."""
+    expected_bytes: PositiveInt
+    """What each rank sends by the wire formula [byte]."""
+    duration_s: float
+    """How long the transfer took [s]."""
+    nvlink_sent_bytes: tuple[int, ...] | None = None
+    """By NVML's counters of payload, summed over the links of each rank's GPU [byte]."""
+    nvlink_received_bytes: tuple[int, ...] | None = None
+    pcie_sent_bytes_per_s: tuple[float, ...] | None = None
+    """Rate of each rank's GPU during the transfer, protocol included [byte/s]."""
+    pcie_received_bytes_per_s: tuple[float, ...] | None = None
+    loopback_bytes: int | None = None
+    """What the loopback interface carried meanwhile [byte]."""
+    transports: tuple[str, ...] = ()
+    """How the ranks are joined, in NCCL's words, such as `P2P/CUMEM`."""
+
+
 class Record(Model):
     """One measured cell of a campaign."""
 
@@ -144,6 +165,8 @@ class Record(Model):
     series: tuple[Series, ...] = ()
     nccl_choices: tuple[NcclChoice, ...] = ()
     """What NCCL's log tells of the sizes of a collective; a size may have several."""
+    traffic: Traffic | None = None
+    """Which way the traffic took; null where nothing was exchanged to see it."""
     checks: tuple[Check, ...] = ()
     marks: tuple[Mark, ...] = ()
     gaps: tuple[Gap, ...] = ()

@@ -20,6 +20,7 @@ MarkName = Literal[
     "emulation_not_binding",
     "warmup_not_settled",
     "energy_doubtful",
+    "link_degraded",
 ]
 EXCLUDING_MARKS: frozenset[str] = frozenset(
     {"host_bound", "throttled", "contended", "emulation_not_binding"}
@@ -104,6 +105,19 @@ class NcclChoice(Model):
     """Channels it used, each a block of threads on the GPU."""
 
 
+class Transfer(Model):
+    """A known amount of data that the ranks exchanged, with quiet before and after it."""
+
+    what: str
+    """In words, such as `20 all-reduces of 256 MiB`."""
+    sent_bytes: PositiveInt
+    """What each rank sends over its links by the collective's wire formula [byte]."""
+    start_ns: int
+    """Nothing was on the links shortly before; CLOCK_MONOTONIC [ns]."""
+    end_ns: int
+    """Nothing was on the links shortly after [ns]."""
+
+
 class RuntimeFacts(Model):
     """What only the workers can say of their own software and set-up."""
 
@@ -166,3 +180,5 @@ class CaseResult(Model):
     marks: tuple[Mark, ...] = ()
     gaps: tuple[Gap, ...] = ()
     runtime: RuntimeFacts | None = None
+    transfer: Transfer | None = None
+    """Of the launch; by it counters prove which way the traffic takes."""

@@ -9,6 +9,10 @@ from pydantic import Field
 
 from commwall.schema.base import Model, NonNegativeFloat, PositiveFloat
 
+LinkPath = Literal["nvlink", "pcie_peer", "host_staged", "socket"]
+"""A way between two GPUs: direct by NVLink or PCIe, through host memory, through the network
+stack."""
+
 
 class Label(Model):
     """What a treatment stands for, printed wherever its numbers are."""
