@@ -137,9 +137,11 @@ class Traffic(Model):
     nvlink_sent_bytes: tuple[int, ...] | None = None
     """By NVML's counters of payload, summed over the links of each rank's GPU [byte]."""
     nvlink_received_bytes: tuple[int, ...] | None = None
+    """The same of what came in [byte]."""
     pcie_sent_bytes_per_s: tuple[float, ...] | None = None
     """Rate of each rank's GPU during the transfer, protocol included [byte/s]."""
     pcie_received_bytes_per_s: tuple[float, ...] | None = None
+    """The same of what came in [byte/s]."""
     loopback_bytes: int | None = None
     """What the loopback interface carried meanwhile [byte]."""
     transports: tuple[str, ...] = ()
