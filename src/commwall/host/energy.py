@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
 from commwall.host.background import Background
+from commwall.host.link_counters import LinkTraffic
 from commwall.schema.result import Gap, Mark, Series
 
 POWERCAP = Path("/sys/class/powercap")
@@ -32,6 +33,9 @@ class Meter(Protocol):
 
     def found(self, start_ns: int, end_ns: int) -> EnergyFound:
         """Energy over a window, its ends on CLOCK_MONOTONIC [ns]."""
+
+    def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
+        """What the links of the GPUs carried meanwhile, or why nothing is known of it."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,10 @@ class EnergySampler(Background):
         if isinstance(energy, Gap):
             return EnergyFound(gaps=(energy,))
         return EnergyFound((Series(metric=METRIC, unit="J", leg="full", values=(energy,)),))
+
+    def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
+        """Nothing: a CPU has no such links."""
+        return Gap(what="traffic", reason="the ranks compute on the CPU: there is no such link")
 
     def read_on(self) -> None:
         """Read the counters, if there are any."""

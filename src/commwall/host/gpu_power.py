@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 from commwall.host.background import Background
 from commwall.host.energy import EnergyFound
 from commwall.host.gpus import HIDING_VARIABLE, NvmlMissing, opened_nvml, text_of, visible_handles
+from commwall.host.link_counters import LinkTraffic
 from commwall.host.secrecy import short_digest
 from commwall.schema.result import Gap, Mark, Series
 
@@ -91,6 +92,15 @@ class GpuMeter(Background):
             marks=_once(mark for one in each for mark in one.marks),
             gaps=_once(gap for one in each for gap in one.gaps),
         )
+
+    def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
+        """What the links of the GPUs carried in a window with quiet on both sides.
+
+        Args:
+            start_ns: start of the window, CLOCK_MONOTONIC [ns].
+            end_ns: its end [ns].
+        """
+        return Gap(what="traffic", reason="the links' counters are not read yet")
 
     def read_on(self) -> None:
         """Read the GPUs through NVML."""
