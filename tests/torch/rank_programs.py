@@ -1,4 +1,6 @@
-"""What the ranks run in the tests of the emulated link; each rank writes `<rank>.json`.
+"""What the ranks run in the tests of the emulated link and of the known transfer.
+
+Each rank writes `<rank>.json`.
 
 `python rank_programs.py PROGRAM RANK FOLDER`
 """
@@ -19,8 +21,10 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from commwall.host.loopback import LoopbackSampler
 from commwall.schema.treatment import EmulatedLink, Label
 from commwall.workers import links
+from commwall.workers.known_transfer import known_transfer
 
 RANKS = 2
 RATE = 20e6
@@ -233,6 +237,36 @@ def _plain_once(tensor: torch.Tensor, group: Any) -> float:
     return (time.monotonic_ns() - start_ns) / 1e9
 
 
+class PlainGroup:
+    """Two ranks on gloo that agree as those of a launch do; rank 1 sees a slower link."""
+
+    size = RANKS
+    device = torch.device("cpu")
+
+    def __init__(self, rank: int) -> None:
+        self._slower = 1 + rank
+
+    def most(self, value: float) -> float:
+        largest = torch.tensor([value * self._slower], dtype=torch.float64)
+        dist.all_reduce(largest, dist.ReduceOp.MAX)
+        return float(largest)
+
+
+def known(rank: int, folder: Path) -> dict[str, Any]:
+    """A small known transfer over gloo, and what the loopback carried of it."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.set_num_threads(1)
+    store = dist.FileStore(str(folder / "store"), RANKS)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=RANKS)
+    group: Any = PlainGroup(rank)
+    with LoopbackSampler(period_s=0.02) as loopback:
+        began_s = time.monotonic()
+        found = known_transfer(group, buffer_bytes=2**22, lasts_s=0.2, quiet_s=0.1)
+        seconds = time.monotonic() - began_s
+    carried = loopback.carried(found.start_ns, found.end_ns)
+    return {**found.model_dump(), "seconds": seconds, "carried": carried}
+
+
 def shape_loopback(rate_bytes_per_s: float) -> None:
     """Limit what all ranks together put on the loopback (of this network namespace).
 
@@ -244,9 +278,12 @@ def shape_loopback(rate_bytes_per_s: float) -> None:
     subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", *shape], check=True)
 
 
+PROGRAMS = {"link": link, "lost_peer": lost_peer, "shaped": shaped, "known": known}
+
+
 def main() -> None:
     program, rank, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-    found = {"link": link, "lost_peer": lost_peer, "shaped": shaped}[program](rank, folder)
+    found = PROGRAMS[program](rank, folder)
     (folder / f"{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 

@@ -158,6 +158,13 @@ def test_a_treatment_must_suit_its_device(root: Path) -> None:
     assert "act on device cuda only" in refused(root)
 
 
+def test_a_way_is_proven_on_gpus_only(root: Path) -> None:
+    edit(root, DEMO, "device: cpu\n    # Proc", "device: cpu\n    path: nvlink\n    # Proc")
+    assert "cpux2-fastlink.path: the way of traffic is proven on device cuda only" in refused(root)
+    edit(root, DEMO, "path: nvlink", "path: nvlinc")
+    assert "cpux2-fastlink.path: Input should be 'nvlink'" in refused(root)
+
+
 def test_an_emulated_link_needs_the_cpu(root: Path) -> None:
     edit(root, DEMO, "device: cpu", "device: cuda")
     assert "emulated on device cpu only" in refused(root)

@@ -68,6 +68,25 @@ def test_nvlink_stands_against_host_staged(campaign: Campaign) -> None:
     assert "platform p2p: NVLink joins every two GPUs: X NV18; NV18 X" in text
 
 
+def test_each_way_between_gpus_is_to_be_proven(campaign: Campaign) -> None:
+    two = machine(2, link_matrix=NVLINK)
+    claimed = {p.name: p.path for p in build_plan(campaign, two, "words").platforms}
+    assert claimed == {
+        "h200x2-nvlink": "nvlink",
+        "h200x2-nvlink-again": "nvlink",
+        "h200x2-hoststaged": "host_staged",
+    }
+    plan = build_plan(load_campaigns(ROOT, ["paths"])[0], two, "words")
+    assert [(p.name, p.path) for p in plan.platforms] == [
+        ("h200x2-nvlink", "nvlink"),
+        ("h200x2-hoststaged", "host_staged"),
+        ("h200x2-hoststaged-copyengine", "host_staged"),
+        ("h200x2-socket", "socket"),
+    ]
+    assert expected_plan_s(plan) < 2 * 60
+    assert "NCCL_SHM_DISABLE=1; path socket to be proven" in plan_text(plan)
+
+
 def test_without_nvlink_the_direct_path_stands_against_host_staged(campaign: Campaign) -> None:
     plan = build_plan(campaign, machine(2, link_matrix=PCIE, peer_access=True), "words")
     assert names(plan) == ["h200x2-p2p", "h200x2-p2p-again", "h200x2-hoststaged"]

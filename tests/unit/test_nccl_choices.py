@@ -124,6 +124,21 @@ def test_nccl_logs_into_the_launchs_folder(tmp_path: Path) -> None:
     assert read_log(tmp_path, found).choices == logged().choices
 
 
+@pytest.mark.parametrize(
+    ("suite", "subsystems"),
+    [
+        ("collectives", "INIT,ENV,GRAPH,TUNING"),
+        ("training", "INIT,ENV,GRAPH"),  # TUNING would write a line for each call
+        ("memory", None),
+    ],
+)
+def test_what_nccl_logs_costs_no_suite_time(
+    suite: str, subsystems: str | None, tmp_path: Path
+) -> None:
+    launch = request(tmp_path, on_gpus()).model_copy(update={"suite": suite})
+    assert log_variables(launch, {}).get("NCCL_DEBUG_SUBSYS") == subsystems
+
+
 def test_a_log_that_was_not_written_is_a_gap(tmp_path: Path) -> None:
     found = worker_environment(request(tmp_path, on_gpus()), "mark")
     _, (gap,) = choices_of(case("all_reduce"), on_gpus(), read_log(tmp_path, found))

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from commwall.host.energy import METRIC, EnergyFound, Meter
 from commwall.host.environments import Manifest
+from commwall.host.loopback import LoopbackSampler
 from commwall.host.machine import Machine
 from commwall.host.secrecy import without_places
 from commwall.host.software import allowed_variables, git_state, packages_digest, this_interpreter
 from commwall.measure.bounds import path_rate_check
 from commwall.measure.nccl_log import Logged, choices_of
+from commwall.measure.proof import Sources, prove
 from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
@@ -57,6 +59,8 @@ class Circumstances:
     """What NCCL's log says."""
     yardsticks: Mapping[str, YardstickFound] = field(default_factory=dict)
     """Case -> what nccl-tests says of it."""
+    loopback: LoopbackSampler | None = None
+    """What the loopback carried; None where it was not read."""
 
 
 def take_setting(
@@ -107,6 +111,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
     asked = (case, request.platform, circumstances.logged)
     choices, unknown = choices_of(*asked) if result.status == "ok" else ((), ())
     beside = circumstances.yardsticks.get(result.case, YardstickFound())
+    way = prove(request, result, setting.machine.facts, _sources(circumstances))
     disturbed = circumstances.disturbance
     contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
     detail = without_places(result.detail, Path()) if result.detail else None
@@ -135,9 +140,10 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         software=software,
         series=(*result.series, *energy.series, *beside.series),
         nccl_choices=choices,
-        checks=(*result.checks, *_bounds(setting, request, case, result)),
+        traffic=way.traffic,
+        checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
         marks=(*result.marks, *energy.marks, *contended),
-        gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown, *beside.gaps),
+        gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown, *beside.gaps, *way.gaps),
     )
 
 
@@ -148,6 +154,16 @@ def _energy(meter: Meter, result: CaseResult) -> EnergyFound:
         reason = "the workers did not say when leg full was timed"
         return EnergyFound(gaps=(Gap(what=METRIC, reason=reason),))
     return meter.found(window.start_ns, window.end_ns)
+
+
+def _sources(circumstances: Circumstances) -> Sources:
+    """What tells of the ways that traffic takes."""
+    return Sources(
+        meter=circumstances.energy,
+        loopback=circumstances.loopback,
+        logged=circumstances.logged,
+        environment=circumstances.variables,
+    )
 
 
 def _bounds(

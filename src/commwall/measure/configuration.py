@@ -281,6 +281,8 @@ def _platform_problems(
         problems.append(f"{key}.treatment: links are emulated on device cpu only")
     if kind == "nccl" and platform.device != "cuda":
         problems.append(f"{key}.treatment: NCCL variables act on device cuda only")
+    if platform.path and platform.device != "cuda":
+        problems.append(f"{key}.path: the way of traffic is proven on device cuda only")
     if isinstance(platform.treatment, NcclVariables) and nccl_names is not None:
         for name in platform.treatment.variables:
             if name not in nccl_names:

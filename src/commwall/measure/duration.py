@@ -14,6 +14,8 @@ WARMUP_SHARE = 0.3
 """Share of the longest warm-up that a leg takes as a rule."""
 POINT_SHARE = 2.0
 """Time of a size of a collective or copy, relative to its window: the warm-up besides."""
+TRANSFER_S = 1.7
+"""The known transfer of a launch on GPUs, with the quiet around it [s]."""
 
 
 class Allowance(NamedTuple):
@@ -38,7 +40,10 @@ compiled; the first launch that compiles takes up to a minute more for each mode
 def expected_launch_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
     """Expected duration of one launch: windows, warm-ups and allowances [s]."""
     allowance = ALLOWANCES[device]
-    return allowance.launch_s + sum(_expected_case_s(case, allowance) for case in cases)
+    exchanging = any(case.suite != "memory" for case in cases)
+    transfer_s = TRANSFER_S if device == "cuda" and exchanging else 0.0
+    cases_s = sum(_expected_case_s(case, allowance) for case in cases)
+    return allowance.launch_s + transfer_s + cases_s
 
 
 def expected_suite_s(plan: Plan, suite: PlannedSuite) -> float:

@@ -109,6 +109,7 @@ def _planned(name: str, asked: PlatformConfig, gpus: Sequence[GpuFacts]) -> Plan
         device=asked.device,
         world_size=size,
         treatment=asked.treatment,
+        path=asked.path,
     )
 
 

@@ -117,8 +117,10 @@ def _plan_suite(campaign: Campaign, fitted: Fitted, suite: SuiteName) -> Planned
 def _platform_lines(platform: PlannedPlatform) -> list[str]:
     label = platform.treatment.label
     processes = f"{platform.world_size} processes on {platform.device}"
+    proven = f"; path {platform.path} to be proven" if platform.path else ""
     return [
-        f"  {platform.name}: {label.title}; {processes}; {_treatment_text(platform.treatment)}",
+        f"  {platform.name}: {label.title}; {processes}; "
+        f"{_treatment_text(platform.treatment)}{proven}",
         f"    stands for      {label.stands_for}",
         f"    does not cover  {label.does_not_cover}",
     ]

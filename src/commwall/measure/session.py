@@ -131,6 +131,7 @@ class Session:
             disturbance=disturbance,
             logged=outcome.logged,
             yardsticks=yardsticks,
+            loopback=outcome.loopback,
         )
         layout = Layout(self.order.root)
         for result in outcome.results:

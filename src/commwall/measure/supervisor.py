@@ -12,12 +12,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from commwall.host.energy import EnergySampler, Meter
 from commwall.host.gpu_power import GpuMeter
+from commwall.host.loopback import LoopbackSampler
 from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of
 from commwall.host.secrecy import without_places
 from commwall.measure.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
@@ -91,6 +93,8 @@ class LaunchOutcome:
     """Environment of the workers."""
     logged: Logged = Logged()
     """What NCCL's own log says."""
+    loopback: LoopbackSampler | None = None
+    """What the loopback carried; None where it was not read."""
 
 
 @dataclass
@@ -124,7 +128,8 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
     mark = uuid.uuid4().hex
     environment = worker_environment(request, mark)
     meter = GpuMeter(launch.gpus) if launch.gpus else EnergySampler()
-    with meter as energy, launch.log.open("wb") as stream:
+    loopback = LoopbackSampler() if launch.gpus else None
+    with meter as energy, loopback or nullcontext(), launch.log.open("wb") as stream:
         process = _spawn(path, launch, environment, stream.fileno())
         try:
             launch.on_start(process.pid)
@@ -134,7 +139,8 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
         if left:
             raise _stuck(left)
         code = process.wait()
-    return _outcome(request, launch, watch, code, environment, energy)
+    outcome = _outcome(request, launch, watch, code, environment, energy)
+    return replace(outcome, loopback=loopback)
 
 
 def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:

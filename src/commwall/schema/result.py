@@ -105,6 +105,11 @@ class NcclChoice(Model):
     """Channels it used, each a block of threads on the GPU."""
 
 
+QUIET_S = 0.4
+"""How long nothing is sent before and after a known transfer, so that a counter that is read a
+few times a second holds it alone [s]."""
+
+
 class Transfer(Model):
     """A known amount of data that the ranks exchanged, with quiet before and after it."""
 

@@ -16,9 +16,10 @@ from types import TracebackType
 import torch
 
 from commwall.schema.case import SuiteName
-from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
+from commwall.schema.result import CaseResult, LaunchRequest, NamedCase, Transfer
 from commwall.workers.findings import write_result
 from commwall.workers.group import Group, join
+from commwall.workers.known_transfer import launch_transfer
 from commwall.workers.outcomes import (
     EXIT_ACCIDENT,
     EXIT_FAILED_CASE,
@@ -40,10 +41,13 @@ def run_cases(request: LaunchRequest) -> None:
     gc.freeze()  # what is loaded, stays: no garbage is sought there
     gc.enable()
     group: Group | None = None
+    transfer: Transfer | None = None
     for named in request.cases:
         with _LastWords(request, named):
-            group = group or join(request)
-            result = run_case(named, group)
+            if group is None:
+                group = join(request)
+                transfer = launch_transfer(group, request.suite)
+            result = run_case(named, group).model_copy(update={"transfer": transfer})
             if group.rank == 0:
                 write_result(result, Path(request.output_dir) / f"{named.name}.json")
             group.texts(f"written/{named.name}", "")
