@@ -16,6 +16,11 @@ from commwall.measure.treatment_proof import treatment_finding
 from commwall.schema.record import MachineFacts, Traffic
 from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest
 
+_UNUSED = Gap(
+    what="traffic",
+    reason="copies are the driver's and no treatment of the link acts on them: none was made to "
+    "prove a way",
+)
 _UNREAD = Gap(what=LOOPBACK, reason="the loopback was not read while the launch ran")
 
 
@@ -42,7 +47,7 @@ class Proof:
 def prove(
     request: LaunchRequest, result: CaseResult, machine: MachineFacts, sources: Sources
 ) -> Proof:
-    """What a launch on GPUs proves; nothing for suite `memory`, which does not use NCCL's link.
+    """What a launch on several GPUs proves; suite `memory`, which does not use NCCL, says so.
 
     Args:
         request: the launch.
@@ -51,12 +56,15 @@ def prove(
         sources: what was read of the launch.
     """
     platform = request.platform
-    if result.status != "ok" or request.suite == "memory" or platform.device == "cpu":
+    if result.status != "ok" or platform.device == "cpu" or platform.world_size < 2:
         return Proof()
+    if request.suite == "memory":
+        return Proof(gaps=(_UNUSED,))
     taken = treatment_finding(platform, sources.logged, sources.environment)
     if result.transfer is None:
+        whats = ("traffic", PATH_TAKEN) if platform.path else ("traffic",)
         reason = "the workers made no known transfer"
-        return _proof(None, taken, Gap(what=PATH_TAKEN, reason=reason) if platform.path else None)
+        return _proof(None, taken, *(Gap(what=what, reason=reason) for what in whats))
     window = result.transfer.start_ns, result.transfer.end_ns
     traffic, unknown = traffic_of(
         result.transfer,
