@@ -178,7 +178,7 @@ def test_what_was_recorded_is_what_is_checked(collective: Collective, in_place: 
         exchange.run()
         made_up.spend(1e-3)
 
-    repeated = time_repetitions(run, 0.02, made_up, made_up, record=record)
+    repeated = time_repetitions(run, 0.02, made_up, made_up, record=record, hold=made_up.hold)
     again = once_more(exchange, repeated, record)
     check = exchange.check("received_values_after_timing", again)
     assert check.passed, check.found
@@ -303,9 +303,14 @@ def values(result: CaseResult, metric: str, size: int, rank: int) -> tuple[float
 
 
 class MadeUpTime:
-    """A clock and a crew of two, the other of whom takes twice as long."""
+    """A clock and a crew of two, the other of whom takes twice as long.
 
-    def __init__(self) -> None:
+    Args:
+        ahead: whether the host gets ahead of a device that is kept busy.
+    """
+
+    def __init__(self, *, ahead: bool = True) -> None:
+        self.ahead = ahead
         self.now_s = 0.0
         self.marks: list[float] = []
 
@@ -324,6 +329,11 @@ class MadeUpTime:
 
     def least(self, value: float) -> float:
         return value
+
+    def meet(self) -> None: ...
+
+    def hold(self, delay_s: float) -> Callable[[], bool]:
+        return lambda: self.ahead
 
 
 @pytest.mark.parametrize(
@@ -377,9 +387,9 @@ def test_recorded_repetitions_take_the_devices_time_and_eager_ones_the_hosts(
 ) -> None:
     made_up = MadeUpTime()
     graphs = MadeUpGraphs(made_up, device_s)
-    found = time_repetitions(lambda: made_up.spend(host_s), 0.1, made_up, made_up, record=graphs)
+    found = on_made_up(made_up, graphs, host_s)
     assert graphs.counts == [count] and found.recorded == count
-    assert found.repetitions % count == 0
+    assert found.repetitions == count and not found.host_bound
     assert found.time_s == pytest.approx([device_s] * len(found.time_s))
     assert found.warmup_s == pytest.approx([device_s] * len(found.warmup_s))
     assert found.eager_s == pytest.approx([host_s] * len(found.eager_s))
@@ -395,11 +405,33 @@ def test_a_slow_host_is_seen_in_the_eager_time_alone() -> None:
     assert statistics.median(slow.time_s) == pytest.approx(statistics.median(quick.time_s))
 
 
-def recorded_on(host_s: float, device_s: float) -> Repeated:
+def recorded_on(host_s: float, device_s: float, *, ahead: bool = True) -> Repeated:
     """A recorded operation for which host and device need those times."""
-    made_up = MadeUpTime()
-    graphs = MadeUpGraphs(made_up, device_s)
-    return time_repetitions(lambda: made_up.spend(host_s), 0.1, made_up, made_up, record=graphs)
+    made_up = MadeUpTime(ahead=ahead)
+    return on_made_up(made_up, MadeUpGraphs(made_up, device_s), host_s)
+
+
+def on_made_up(made_up: MadeUpTime, graphs: MadeUpGraphs, host_s: float) -> Repeated:
+    """An operation whose repetitions are recorded, timed for about 0.1 s."""
+    return time_repetitions(
+        lambda: made_up.spend(host_s), 0.1, made_up, made_up, record=graphs, hold=made_up.hold
+    )
+
+
+def test_a_host_that_never_gets_ahead_of_the_replays_marks_the_case() -> None:
+    repeated = recorded_on(40e-6, 11e-6, ahead=False)
+    assert repeated.host_bound and len(repeated.time_s) >= LEAST_GROUPS
+    findings = Findings("case", 0)
+    findings.repeated(repeated, 8)
+    (mark,) = findings.result().marks
+    assert mark.name == "host_bound" and mark.detail.startswith("at 8 byte the host")
+
+
+def test_a_rank_that_comes_late_does_not_pass_for_a_slow_operation() -> None:
+    made_up, late_s = MadeUpTime(), iter([0.5])
+    found = time_repetitions(lambda: made_up.spend(1e-3 + next(late_s, 0.0)), 0.1, made_up, made_up)
+    assert max(found.warmup_s) == pytest.approx(1e-3)
+    assert found.repetitions > 1
 
 
 def test_a_group_of_recorded_repetitions_is_told_in_the_findings() -> None:

@@ -16,8 +16,8 @@ OPERATION_METRICS = (
         label="operation time",
         definition="Duration of one timed group of back-to-back repetitions of a collective or a "
         "copy on one rank, divided by their number; the device is synchronised at both ends. Where "
-        "recorded_repetitions stands beside it the repetitions were recorded in a CUDA graph and "
-        "replayed, else the host asked for each.",
+        "recorded_repetitions stands beside it the repetitions were recorded in a CUDA graph whose "
+        "replays the device finds enqueued, else the host asked for each.",
         source=DESIGN,
     ),
     Metric(

@@ -76,6 +76,12 @@ class Findings:
             keep("recorded_repetitions", (repeated.recorded,))
         if repeated.eager_s:
             keep("eager_time_s", repeated.eager_s)
+        if repeated.host_bound:
+            detail = (
+                f"at {message_bytes} byte the host could not enqueue replays before the device was "
+                "free for them"
+            )
+            self.mark(Mark(name="host_bound", detail=detail))
 
     def check(self, check: Check) -> None:
         """Keep a check.

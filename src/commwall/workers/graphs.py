@@ -25,7 +25,7 @@ class Graph:
 
     def __init__(self, work: Callable[[], object], warmups: int) -> None:
         self._graph = torch.cuda.CUDAGraph()
-        with own_stream():
+        with own_stream(torch.device("cuda")):
             for _ in range(warmups):
                 work()
             torch.cuda.synchronize()
@@ -47,13 +47,16 @@ class Graph:
 
 
 @contextmanager
-def own_stream() -> Iterator[None]:
+def own_stream(device: torch.device) -> Iterator[None]:
     """Work on a stream that can be recorded: the current one, unless it is the default stream.
 
     What is built inside, DDP above all, belongs to the same stream as what is recorded there.
+
+    Args:
+        device: a CUDA device, which is the current one; on any other there are no streams.
     """
-    current = torch.cuda.current_stream()
-    if current != torch.cuda.default_stream():
+    current = torch.cuda.current_stream() if device.type == "cuda" else None
+    if current is None or current != torch.cuda.default_stream():
         yield
         return
     stream = torch.cuda.Stream()

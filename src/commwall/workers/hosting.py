@@ -19,6 +19,7 @@ MOST_HOST_GAP = 0.02
 MOST_HOST_SHARE = 0.8
 """Above this share of an unrecorded step that one sample takes as well, the GPU may not decide."""
 QUEUED_STEPS = 8
+"""Steps of a leg that are timed so."""
 _DELAYS = (3.0, 12.0, 48.0)
 """Delays to try, relative to the time the host takes to enqueue the steps."""
 _LEAST_DELAY_S = 0.005
@@ -43,7 +44,11 @@ def hold_cuda(delay_s: float) -> Callable[[], bool]:
 
 
 def queued_steps(
-    step: Callable[[], object], clock: Clock, crew: Crew, hold: Hold = hold_cuda
+    step: Callable[[], object],
+    clock: Clock,
+    crew: Crew,
+    hold: Hold = hold_cuda,
+    count: int = QUEUED_STEPS,
 ) -> list[float] | None:
     """Times of steps that the device finds enqueued: what they take if the host never keeps it
     waiting [s]. All of the crew must ask.
@@ -56,9 +61,10 @@ def queued_steps(
         clock: of the device.
         crew: all that take part.
         hold: keeps the device busy until the host is through.
+        count: how many steps to time.
 
     Returns:
-        QUEUED_STEPS times, or None if the host could not get ahead of the device.
+        The times, or None if the host could not get ahead of the device.
     """
     begin_s = time.perf_counter()
     _enqueue(step, clock, crew)
@@ -66,7 +72,7 @@ def queued_steps(
     clock.intervals_s()
     for factor in _DELAYS:
         delay_s = max(factor * enqueuing_s, _LEAST_DELAY_S)
-        steps = [_held(step, clock, crew, hold, delay_s) for _ in range(QUEUED_STEPS)]
+        steps = [_held(step, clock, crew, hold, delay_s) for _ in range(count)]
         if crew.least(all(ahead for _, ahead in steps)):
             return [step_s for step_s, _ in steps]
     return None

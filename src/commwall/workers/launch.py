@@ -18,6 +18,7 @@ import torch
 from commwall.schema.case import SuiteName
 from commwall.schema.result import CaseResult, LaunchRequest, NamedCase, Transfer
 from commwall.workers.findings import write_result
+from commwall.workers.graphs import own_stream
 from commwall.workers.group import Group, join
 from commwall.workers.known_transfer import launch_transfer
 from commwall.workers.outcomes import (
@@ -47,7 +48,8 @@ def run_cases(request: LaunchRequest) -> None:
             if group is None:
                 group = join(request)
                 transfer = launch_transfer(group, request.suite)
-            result = run_case(named, group).model_copy(update={"transfer": transfer})
+            with own_stream(group.device):
+                result = run_case(named, group).model_copy(update={"transfer": transfer})
             if group.rank == 0:
                 write_result(result, Path(request.output_dir) / f"{named.name}.json")
             group.texts(f"written/{named.name}", "")

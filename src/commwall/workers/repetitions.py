@@ -2,9 +2,10 @@
 
 Layer: workers. Reads and writes no file. An operation may be shorter than reading a clock
 takes, so a group of repetitions is timed and divided by their number. On a GPU it may be shorter
-than the host needs to ask for it, so repetitions are recorded in a CUDA graph and groups of
-replays are timed; what the host's own calls take is kept beside it. Ranks never decide alone how
-many there are.
+than the host needs to ask for it, so repetitions are recorded in a CUDA graph, and replays are
+timed that the device finds enqueued: even the start of a graph takes the host a time that grows
+with its length. What the host's own calls take is kept beside it. Ranks never decide alone how many
+there are.
 """
 
 import math
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import torch
 
 from commwall.workers.graphs import Graph
+from commwall.workers.hosting import Hold, hold_cuda, queued_steps
 from commwall.workers.timing import Clock, Crew, run_steps
 
 LEAST_GROUPS = 3
@@ -23,8 +25,8 @@ MOST_GROUPS = 10
 WARMUP_SHARE = 0.25
 """Share of the window that the warm-up takes at least."""
 REPLAY_S = 5e-3
-"""About how long a replay would take if the host asked for each repetition: a graph starts
-within some 10 us, so even ten times faster it is long compared to that [s]."""
+"""About how long a replay would take if the host asked for each repetition; even ten times faster
+it is long compared to the few us between two recorded events [s]."""
 MOST_RECORDED = 128
 """Most repetitions in a graph; recording takes the host about as long as asking for them."""
 EAGER_BELOW_S = 1e-3
@@ -51,6 +53,8 @@ class Repeated(NamedTuple):
     """Carries out once more what was timed: one replay, or the operation itself."""
     recorded: int | None = None
     """Repetitions in the graph that was replayed; None where the host asked for each."""
+    host_bound: bool = False
+    """True if the host could not enqueue replays before the device was free for them."""
     eager_s: tuple[float, ...] = ()
     """Time of one repetition in groups that the host asked for one by one [s]; empty where
     `time_s` is that, and where an operation takes so long that the host plays no part."""
@@ -93,6 +97,7 @@ def time_repetitions(
     crew: Crew,
     at_window: Callable[[], None] = lambda: None,
     record: Recorder | None = None,
+    hold: Hold = hold_cuda,
 ) -> Repeated:
     """Warm an operation up and time it.
 
@@ -103,6 +108,7 @@ def time_repetitions(
         crew: all that take part.
         at_window: called once between warm-up and window.
         record: records the repetitions (`recorder_of`); None has the host ask for each.
+        hold: keeps the device busy while the host enqueues a replay.
 
     Raises:
         Unsupported: if the operation cannot be recorded.
@@ -111,13 +117,19 @@ def time_repetitions(
         return _time(operation, window_s, clock, crew, at_window)
     eager_s, typical_s = _time_eager(operation, EAGER_SHARE * window_s, clock, crew)
     count = recorded_repetitions(typical_s)
-    timed = _time(record(operation, count), window_s, clock, crew, at_window)
+    replay = record(operation, count)
+    warmup_s, replay_s = _warm_up(replay, WARMUP_SHARE * window_s, clock, crew)
+    groups = _groups(window_s, replay_s)
+    at_window()
+    queued_s = queued_steps(replay, clock, crew, hold, groups)
+    time_s = queued_s or run_steps(replay, groups, clock)
     return Repeated(
-        warmup_s=tuple(taken / count for taken in timed.warmup_s),
-        repetitions=timed.repetitions * count,
-        time_s=tuple(taken / count for taken in timed.time_s),
-        again=timed.again,
+        warmup_s=tuple(taken / count for taken in warmup_s),
+        repetitions=count,
+        time_s=tuple(taken / count for taken in time_s),
+        again=replay,
         recorded=count,
+        host_bound=queued_s is None,
         eager_s=eager_s,
     )
 
@@ -141,7 +153,7 @@ def _time(
     at_window: Callable[[], None] = lambda: None,
 ) -> Repeated:
     warmup_s, typical_s = _warm_up(operation, WARMUP_SHARE * window_s, clock, crew)
-    groups = min(MOST_GROUPS, max(LEAST_GROUPS, math.ceil(window_s / typical_s)))
+    groups = _groups(window_s, typical_s)
     repetitions = max(1, round(window_s / typical_s / groups))
     at_window()
     group_s = run_steps(partial(_repeat, operation, repetitions), groups, clock)
@@ -150,10 +162,19 @@ def _time(
     )
 
 
+def _groups(window_s: float, typical_s: float) -> int:
+    """Timed groups, where one lasts at least so long [s]."""
+    return min(MOST_GROUPS, max(LEAST_GROUPS, math.ceil(window_s / typical_s)))
+
+
 def _warm_up(
     operation: Operation, budget_s: float, clock: Clock, crew: Crew
 ) -> tuple[tuple[float, ...], float]:
-    """Groups of 1, 2, 4, … repetitions until the budget is spent; the last one is typical."""
+    """Groups of 1, 2, 4, … repetitions until the budget is spent; the last one is typical.
+
+    One repetition goes before them: it may hold the wait for a rank that comes late.
+    """
+    run_steps(operation, 1, clock)
     spent_s, count, own_s = 0.0, 1, []
     while True:
         (taken_s,) = run_steps(partial(_repeat, operation, count), 1, clock)

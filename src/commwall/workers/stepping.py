@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from commwall.schema.case import CAPTURING, COMPILING, StepMode
 from commwall.workers.compilation import named_refusals
-from commwall.workers.graphs import Graph, own_stream
+from commwall.workers.graphs import Graph
 
 WARMUPS = 12
 """Steps before a step is recorded. DDP measures itself in its first ten, which no graph can hold.
@@ -17,11 +17,6 @@ Source: PyTorch, notes "CUDA semantics", section "Usage with DistributedDataPara
 """
 
 Step = Callable[[], object]
-
-
-def stream_of(mode: StepMode) -> AbstractContextManager[None]:
-    """The stream on which all of a case in that mode is to happen."""
-    return own_stream() if mode in CAPTURING else nullcontext()
 
 
 def first_run_of(mode: StepMode) -> AbstractContextManager[None]:

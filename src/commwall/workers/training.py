@@ -51,12 +51,8 @@ class _Run:
         self._findings = findings
 
     def all_legs(self) -> None:
-        legs.require_precision(self._case, self._group.device)
-        with stepping.stream_of(self._case.step_mode):
-            self._all_legs_on_its_stream()
-
-    def _all_legs_on_its_stream(self) -> None:
         device = self._group.device
+        legs.require_precision(self._case, device)
         no_peak = peak.reset_peak(device)
         workload = legs.Workload(self._case, device, self._group.rank)
         self._findings.check(legs.parameter_check(workload))
