@@ -1,6 +1,6 @@
 """A made-up NVML: GPUs with whatever a test wants of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +11,40 @@ class NvmlError(Exception):
 
 def refuse(*_: object) -> Any:
     raise NvmlError("Not Supported")
+
+
+GPM = {2: 99.0, 5: 93.5, 10: 88.8, 20: 1.0, 21: 2.0, 60: 4.0, 61: 3.0}
+"""What performance monitoring answers: per cent, or MiB/s, under the numbers of nvml.h."""
+
+
+class GpmQuery:
+    """Room for answers of performance monitoring."""
+
+    def __init__(self) -> None:
+        self.version = self.numMetrics = 0  # noqa: N815 - NVML's own name
+        self.sample1 = self.sample2 = None
+        self.metrics = [SimpleNamespace(metricId=0, nvmlReturn=0, value=0.0) for _ in range(9)]
+
+
+def gpm_answers(values: Mapping[int, float]) -> Callable[[GpmQuery], GpmQuery]:
+    """Monitoring that answers these numbers; the rest it does not support (error 3)."""
+
+    def answer(query: GpmQuery) -> GpmQuery:
+        assert None not in (query.sample1, query.sample2)
+        assert query.sample1 is not query.sample2
+        for metric in query.metrics[: query.numMetrics]:
+            metric.nvmlReturn = 0 if metric.metricId in values else 3
+            metric.value = values.get(metric.metricId, 0.0)
+        return query
+
+    return answer
+
+
+def field(value: int, kind: int = 3, error: int = 0) -> SimpleNamespace:
+    """A counter: `kind` 1 has 32 bits, 3 has 64."""
+    return SimpleNamespace(
+        nvmlReturn=error, valueType=kind, value=SimpleNamespace(uiVal=value, ullVal=value)
+    )
 
 
 def fake_nvml(count: int = 2, **changes: Callable[..., Any]) -> SimpleNamespace:
@@ -38,7 +72,24 @@ def fake_nvml(count: int = 2, **changes: Callable[..., Any]) -> SimpleNamespace:
         "nvmlDeviceGetTotalEnergyConsumption": lambda handle: 0,
         "nvmlDeviceGetPowerUsage": lambda handle: 76_000,
         "nvmlDeviceGetCurrentClocksEventReasons": lambda handle: 0,
+        "nvmlDeviceGetFieldValues": lambda handle, fields: [field(0) for _ in fields],
+        "nvmlDeviceGetClockInfo": lambda handle, kind: {1: 1980, 2: 3201}[kind],
+        "nvmlDeviceGetTemperature": lambda handle, sensor: 34,
+        "nvmlDeviceGetCurrPcieLinkGeneration": lambda handle: 5,
+        "nvmlDeviceGetCurrPcieLinkWidth": lambda handle: 16,
+        "nvmlDeviceGetPcieThroughput": lambda handle, way: 0,
+        "nvmlErrorString": lambda code: "Not Supported",
+        "nvmlGpmQueryDeviceSupport": lambda handle: SimpleNamespace(isSupportedDevice=1),
+        "nvmlGpmSampleAlloc": object,
+        "nvmlGpmSampleGet": lambda handle, sample: sample,
+        "nvmlGpmSampleFree": lambda sample: None,
+        "nvmlGpmMetricsGet": gpm_answers(GPM),
     }
     assert not changes.keys() - answers.keys()
-    constants = {"NVMLError": NvmlError, "NVML_CLOCK_SM": 1, "NVML_P2P_STATUS_OK": 0}
+    constants = {
+        "NVMLError": NvmlError,
+        "NVML_CLOCK_SM": 1,
+        "NVML_P2P_STATUS_OK": 0,
+        "c_nvmlGpmMetricsGet_t": GpmQuery,
+    }
     return SimpleNamespace(**constants, **{**answers, **changes})

@@ -12,12 +12,18 @@ from typing import NamedTuple, Protocol, Self
 
 from commwall.host.background import Background
 from commwall.host.link_counters import LinkTraffic
+from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.result import Gap, Mark, Series
 
 POWERCAP = Path("/sys/class/powercap")
 SAMPLE_PERIOD_S = 0.1
 MICROJOULE = 1e-6
 METRIC = "energy_j"
+UNTOLD = tuple(
+    Gap(what=metric.id, reason="only GPUs tell it, and the ranks compute on the CPU")
+    for metric in DEVICE_METRICS
+)
+"""What a CPU has no such counters for."""
 
 
 class EnergyFound(NamedTuple):
@@ -93,8 +99,9 @@ class EnergySampler(Background):
         """Energy of a window of leg `full` as a series, or the gap."""
         energy = self.energy(start_ns, end_ns)
         if isinstance(energy, Gap):
-            return EnergyFound(gaps=(energy,))
-        return EnergyFound((Series(metric=METRIC, unit="J", leg="full", values=(energy,)),))
+            return EnergyFound(gaps=(energy, *UNTOLD))
+        own = Series(metric=METRIC, unit="J", leg="full", values=(energy,))
+        return EnergyFound((own,), gaps=UNTOLD)
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """Nothing: a CPU has no such links."""

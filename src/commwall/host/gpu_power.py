@@ -6,19 +6,21 @@ duration, so that no half step of the counter is counted.
 """
 
 import itertools
-import os
 import statistics
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from commwall.host.background import Background
 from commwall.host.energy import EnergyFound
-from commwall.host.gpus import HIDING_VARIABLE, NvmlMissing, opened_nvml, text_of, visible_handles
-from commwall.host.link_counters import LinkTraffic
-from commwall.host.secrecy import short_digest
+from commwall.host.gpus import NvmlMissing, opened_nvml
+from commwall.host.nvml_reader import (
+    NOT_LOOKED_AT,
+    AskedGpu,
+    NvmlReader,
+    merged_gaps,
+    visible_gpus,
+)
 from commwall.schema.result import Gap, Mark, Series
 
 PERIOD_S = 0.02
@@ -29,8 +31,12 @@ IDLE_S = 2.0
 """From the start of a launch its workers load libraries and do not touch the GPUs [s]."""
 LEAST_MOVES = 10
 """Fewer moves of the counter inside a window say too little."""
+MOST_STILL_S = 1.0
+"""A counter that stands still for longer is stuck: ten of its steps [s]."""
 MOST_DISAGREEMENT = 0.05
 MILLI = 1e-3
+TOLD = ("energy_j", "power_w", "power_time_s", "idle_power_w", "throttled")
+"""What the readings tell: metrics, and the mark that they can give or rule out."""
 THROTTLING = {
     0x08: "hardware slowdown",
     0x20: "software thermal slowdown",
@@ -42,20 +48,20 @@ the power cap, which is one of them, does not count."""
 
 
 class Reading(NamedTuple):
-    """One GPU at one moment."""
+    """One GPU at one moment; what was refused or not asked is None."""
 
     time_ns: int
     """CLOCK_MONOTONIC [ns]."""
-    energy_j: float
+    energy_j: float | None
     """Counter since the driver was loaded [J]."""
     power_w: float | None
-    """Power as the driver averages it [W]; None where it was not read."""
-    throttling: int
+    """Power as the driver averages it [W]."""
+    throttling: int | None
     """Reasons why the clocks are lower, as bits."""
 
 
-class GpuMeter(Background):
-    """Reads the GPUs of a launch in a thread while it is entered.
+class PowerReader(NvmlReader):
+    """Reads energy, power and reasons of low clocks of the GPUs of a launch.
 
     Args:
         digests: of the uuids of the GPUs, in rank order.
@@ -66,167 +72,142 @@ class GpuMeter(Background):
     def __init__(
         self, digests: Sequence[str], root: Path = Path("/"), period_s: float = PERIOD_S
     ) -> None:
-        self._digests, self._root, self._period_s = tuple(digests), root, period_s
         self.readings: tuple[list[Reading], ...] = tuple([] for _ in digests)
-        self._reason: str | None = None
-        self._started_ns = 0
-        super().__init__("gpu-power")
-
-    def __enter__(self) -> Self:
         self._started_ns = time.monotonic_ns()
-        return super().__enter__()
+        super().__init__("gpu-power", digests, root, period_s)
+
+    def read_gpus(self, gpus: Sequence[AskedGpu]) -> None:
+        """Read the counters at every tick, the rest at every fifth."""
+        for number in self.ticks():
+            for gpu, readings in zip(gpus, self.readings, strict=True):
+                readings.append(read(gpu, with_power=number % POWER_EVERY == 0))
 
     def found(self, start_ns: int, end_ns: int) -> EnergyFound:
         """Energy, power and disturbances of a window of leg `full`, and idle power before it."""
-        if self._reason:
-            return EnergyFound(gaps=(Gap(what="energy_j", reason=self._reason),))
+        if self.reason:
+            return EnergyFound(gaps=tuple(Gap(what=what, reason=self.reason) for what in TOLD))
         each = [
-            found_of(rank, readings, start_ns, end_ns)
-            for rank, readings in enumerate(self.readings)
+            found_of(rank, own, self.refusals[rank], start_ns, end_ns)
+            for rank, own in enumerate(self.readings)
         ]
-        idle_end_ns = self._started_ns + int(IDLE_S * 1e9)
-        idle = [_power_series(rank, own, self._started_ns, idle_end_ns, "idle_power_w")
-                for rank, own in enumerate(self.readings)]  # fmt: skip
+        idle_ns = (self._started_ns, self._started_ns + int(IDLE_S * 1e9))
+        idle = [idle_power(rank, own, *idle_ns) for rank, own in enumerate(self.readings)]
+        for own_idle, (_, absent), own in zip(idle, each, self.refusals, strict=True):
+            if own_idle is None:
+                absent["idle_power_w"] = own.get("power_w", "not polled before the workers began")
         return EnergyFound(
-            series=(*(s for one in each for s in one.series), *filter(None, idle)),
-            marks=_once(mark for one in each for mark in one.marks),
-            gaps=_once(gap for one in each for gap in one.gaps),
+            series=(*(s for found, _ in each for s in found.series), *filter(None, idle)),
+            marks=tuple(mark for found, _ in each for mark in found.marks),
+            gaps=merged_gaps([absent for _, absent in each]),
         )
 
-    def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
-        """What the links of the GPUs carried in a window with quiet on both sides.
 
-        Args:
-            start_ns: start of the window, CLOCK_MONOTONIC [ns].
-            end_ns: its end [ns].
-        """
-        return Gap(what="traffic", reason="the links' counters are not read yet")
-
-    def read_on(self) -> None:
-        """Read the GPUs through NVML."""
-        try:
-            with opened_nvml(self._root) as nvml:
-                self._read_gpus(nvml)
-        except NvmlMissing as missing:
-            self._reason = missing.reason
-
-    def _read_gpus(self, nvml: Any) -> None:
-        try:
-            handles = handles_of(nvml, self._digests)
-            if len(handles) < len(self._digests):
-                self._reason = "NVML does not show every GPU of the launch any more"
-                return
-            for number in itertools.count():
-                for handle, readings in zip(handles, self.readings, strict=True):
-                    readings.append(read(nvml, handle, with_power=number % POWER_EVERY == 0))
-                if self.stopped_after(self._period_s):
-                    return
-        except nvml.NVMLError as error:
-            self._reason = f"NVML's total-energy counter cannot be read: {error}"
-
-
-def handles_of(nvml: Any, digests: Sequence[str]) -> list[Any]:
-    """NVML's handles of GPUs known by the digests of their uuids, in that order."""
-    handles = visible_handles(nvml, os.environ.get(HIDING_VARIABLE))
-    known = {short_digest(text_of(nvml.nvmlDeviceGetUUID(handle))): handle for handle in handles}
-    return [known[digest] for digest in digests if digest in known]
-
-
-def read(nvml: Any, handle: Any, *, with_power: bool) -> Reading:
-    """One reading; power and clock reasons may be absent, the counter not."""
-    energy_mj = nvml.nvmlDeviceGetTotalEnergyConsumption(handle)
+def read(gpu: AskedGpu, *, with_power: bool) -> Reading:
+    """One reading."""
+    energy_mj = gpu.ask("energy_j", "nvmlDeviceGetTotalEnergyConsumption")
     now_ns = time.monotonic_ns()
-    power_w, reasons = None, 0
+    power_mw, reasons = None, None
     if with_power:
-        with suppress(nvml.NVMLError):
-            power_w = nvml.nvmlDeviceGetPowerUsage(handle) * MILLI
-        with suppress(nvml.NVMLError):
-            reasons = nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
-    return Reading(now_ns, energy_mj * MILLI, power_w, reasons)
+        power_mw = gpu.ask("power_w", "nvmlDeviceGetPowerUsage")
+        reasons = gpu.ask("throttled", "nvmlDeviceGetCurrentClocksEventReasons")
+    return Reading(now_ns, _thousandth(energy_mj), _thousandth(power_mw), reasons)
 
 
-def found_of(rank: int, readings: Sequence[Reading], start_ns: int, end_ns: int) -> EnergyFound:
+def found_of(
+    rank: int,
+    readings: Sequence[Reading],
+    refusals: Mapping[str, str],
+    start_ns: int,
+    end_ns: int,
+) -> tuple[EnergyFound, dict[str, str]]:
     """What the readings of one GPU say of a window of leg `full`.
 
     Args:
         rank: process that used the GPU.
         readings: in time order.
+        refusals: of the GPU.
         start_ns: start of the window, CLOCK_MONOTONIC [ns].
         end_ns: its end [ns].
+
+    Returns:
+        Series and marks, and what is absent with its reason.
     """
-    power = _power_series(rank, readings, start_ns, end_ns, "power_w")
-    marks = list(_throttled(rank, [r for r in readings if start_ns <= r.time_ns <= end_ns]))
+    within = [reading for reading in readings if start_ns <= reading.time_ns <= end_ns]
+    series, absent = _power(rank, within, start_ns), dict[str, str]()
+    if not series:
+        absent |= dict.fromkeys(("power_w", "power_time_s"), refusals.get("power_w", NOT_LOOKED_AT))
+    reasons = [reading.throttling for reading in within if reading.throttling is not None]
+    if not reasons:
+        absent["throttled"] = refusals.get("throttled", NOT_LOOKED_AT)
+    marks = _throttled(rank, reasons)
     energy_j = counter_energy(readings, start_ns, end_ns)
-    series = [power] if power else []
-    if isinstance(energy_j, Gap):
-        return EnergyFound(tuple(series), tuple(marks), (energy_j,))
+    if isinstance(energy_j, str):
+        counted = any(reading.energy_j is not None for reading in within)
+        absent["energy_j"] = energy_j if counted else refusals.get("energy_j", NOT_LOOKED_AT)
+        return EnergyFound(tuple(series), tuple(marks)), absent
     own = Series(metric="energy_j", unit="J", leg="full", rank=rank, values=(energy_j,))
-    if power:
-        marks += _disagreement(rank, energy_j / ((end_ns - start_ns) / 1e9), power.values)
-    return EnergyFound((own, *series), tuple(marks), ())
+    if series:
+        marks += _disagreement(rank, energy_j / ((end_ns - start_ns) / 1e9), series[0].values)
+    return EnergyFound((own, *series), tuple(marks)), absent
 
 
-def counter_energy(readings: Sequence[Reading], start_ns: int, end_ns: int) -> float | Gap:
+def counter_energy(readings: Sequence[Reading], start_ns: int, end_ns: int) -> float | str:
     """Energy of a window from the counter's moves inside it [J], or why it is not known.
 
     A move is seen at the first reading that shows it.
     """
-    moves = [
-        (after.time_ns, after.energy_j)
-        for before, after in itertools.pairwise(readings)
-        if after.energy_j != before.energy_j and start_ns <= after.time_ns <= end_ns
-    ]
+    counted = [(r.time_ns, r.energy_j) for r in readings if r.energy_j is not None]
+    moves = []
+    for (_, before_j), (time_ns, after_j) in itertools.pairwise(counted):
+        if after_j != before_j and start_ns <= time_ns <= end_ns:
+            if after_j < before_j:
+                return f"the counter fell from {before_j:.0f} J to {after_j:.0f} J"
+            moves.append((time_ns, after_j))
     if len(moves) < LEAST_MOVES:
         seen = f"the counter moved {len(moves)} times in the window"
-        return Gap(what="energy_j", reason=f"{seen}, at least {LEAST_MOVES} moves are needed")
+        return f"{seen}, at least {LEAST_MOVES} moves are needed"
+    times_ns = (start_ns, *(time_ns for time_ns, _ in moves), end_ns)
+    still_s = max(after - before for before, after in itertools.pairwise(times_ns)) / 1e9
+    if still_s > MOST_STILL_S:
+        return f"the counter stood still for {still_s:.1f} s of the window"
     (first_ns, first_j), (last_ns, last_j) = moves[0], moves[-1]
     return (last_j - first_j) * (end_ns - start_ns) / (last_ns - first_ns)
 
 
-def strangers_on(digests: Sequence[str], root: Path = Path("/")) -> str | None:
-    """Which processes compute on GPUs that ought to be free; None if there are none.
-
-    Call it while no worker runs. A driver that does not tell is taken at its word.
-    """
-    found = []
-    try:
-        with opened_nvml(root) as nvml:
-            for index, handle in enumerate(handles_of(nvml, digests)):
-                found += _users(nvml, index, handle)
-    except NvmlMissing:
-        return None
-    return "; ".join(found) or None
+def idle_power(rank: int, readings: Sequence[Reading], start_ns: int, end_ns: int) -> Series | None:
+    """Power of one GPU before the workers open it; None if it was not read."""
+    inside = (r.power_w for r in readings if start_ns <= r.time_ns <= end_ns)
+    values = tuple(power for power in inside if power is not None)
+    return Series(metric="idle_power_w", unit="W", rank=rank, values=values) if values else None
 
 
 def why_no_counter(root: Path = Path("/")) -> str | None:
     """Why the GPUs' energy cannot be read; None if it can."""
     try:
         with opened_nvml(root) as nvml:
-            try:
-                for handle in visible_handles(nvml, os.environ.get(HIDING_VARIABLE)):
-                    read(nvml, handle, with_power=False)
-            except nvml.NVMLError as error:
-                return f"NVML's total-energy counter cannot be read: {error}"
+            for gpu in visible_gpus(nvml):
+                if read(gpu, with_power=False).energy_j is None:
+                    return f"the total-energy counter cannot be read: {gpu.refusals['energy_j']}"
     except NvmlMissing as missing:
         return missing.reason
     return None
 
 
-def _users(nvml: Any, index: int, handle: Any) -> list[str]:
-    with suppress(nvml.NVMLError):
-        pids = [process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)]
-        if pids:
-            return [f"GPU {index} is in use by process {', '.join(map(str, pids))}"]
-    return []
+def _thousandth(value: Any) -> float | None:
+    """From milliwatt or millijoule."""
+    return None if value is None else value * MILLI
 
 
-def _power_series(
-    rank: int, readings: Sequence[Reading], start_ns: int, end_ns: int, metric: str
-) -> Series | None:
-    inside = [r.power_w for r in readings if start_ns <= r.time_ns <= end_ns]
-    values = tuple(power for power in inside if power is not None)
-    leg: Any = "full" if metric == "power_w" else None
-    return Series(metric=metric, unit="W", leg=leg, rank=rank, values=values) if values else None
+def _power(rank: int, within: Sequence[Reading], start_ns: int) -> list[Series]:
+    """Power polled in a window and when; empty if it was not."""
+    polled = [((r.time_ns - start_ns) / 1e9, r.power_w) for r in within if r.power_w is not None]
+    if not polled:
+        return []
+    times_s, powers_w = zip(*polled, strict=True)
+    return [
+        Series(metric="power_w", unit="W", leg="full", rank=rank, values=powers_w),
+        Series(metric="power_time_s", unit="s", leg="full", rank=rank, values=times_s),
+    ]
 
 
 def _disagreement(rank: int, counted_w: float, polled_w: Sequence[float]) -> list[Mark]:
@@ -237,19 +218,14 @@ def _disagreement(rank: int, counted_w: float, polled_w: Sequence[float]) -> lis
     return [Mark(name="energy_doubtful", leg="full", detail=detail)]
 
 
-def _throttled(rank: int, inside: Sequence[Reading]) -> list[Mark]:
+def _throttled(rank: int, reasons: Sequence[int]) -> list[Mark]:
     """Clocks lowered for another reason than the settings while the window was timed."""
-    asked = [reading for reading in inside if reading.power_w is not None]
     seen = {
         name: share
         for bit, name in THROTTLING.items()
-        if (share := sum(bool(r.throttling & bit) for r in asked) / max(len(asked), 1)) > 0
+        if (share := sum(bool(bits & bit) for bits in reasons) / max(len(reasons), 1)) > 0
     }
     if not seen:
         return []
     words = ", ".join(f"{name} in {share:.0%} of the readings" for name, share in seen.items())
     return [Mark(name="throttled", leg="full", detail=f"GPU of rank {rank}: {words}")]
-
-
-def _once(items: Any) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(items))

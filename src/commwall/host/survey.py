@@ -9,6 +9,7 @@ from pathlib import Path
 
 from commwall.host.energy import POWERCAP, Domain, find_domains
 from commwall.host.environments import ENVIRONMENTS, read_manifest
+from commwall.host.gpu_abilities import why_no_link_counters, why_no_monitoring
 from commwall.host.gpu_power import why_no_counter
 from commwall.host.gpus import GpuProbe, probe_gpus
 from commwall.host.locks import FOLDER_VARIABLE, lock_folder
@@ -41,7 +42,17 @@ def survey(root: Path) -> tuple[Ability, ...]:
     """
     environments = tuple(_environment(root, name) for name in ENVIRONMENTS)
     energy = (_energy(), _gpu_energy())
-    return (_cpus(), _gpus(), *energy, _disk(root), shared_memory(), _locks(), *environments)
+    telling = (_gpu_monitoring(), _link_counters())
+    return (
+        _cpus(),
+        _gpus(),
+        *energy,
+        *telling,
+        _disk(root),
+        shared_memory(),
+        _locks(),
+        *environments,
+    )
 
 
 def _cpus() -> Ability:
@@ -81,6 +92,30 @@ def _gpu_energy() -> Ability:
         available=reason is None,
         found=reason or "NVML's total-energy counter",
         next_step="without it the energy of GPUs is left out, with this reason" if reason else None,
+    )
+
+
+def _gpu_monitoring() -> Ability:
+    reason = why_no_monitoring()
+    return Ability(
+        name="GPU monitoring",
+        available=reason is None,
+        found=reason or "NVML tells use of memory and processors, and rates of links",
+        next_step="what is not told is left out, with this reason; GPUs from Hopper on tell it"
+        if reason
+        else None,
+    )
+
+
+def _link_counters() -> Ability:
+    reason = why_no_link_counters()
+    return Ability(
+        name="NVLink counters",
+        available=reason is None,
+        found=reason or "NVML counts the payload of each link",
+        next_step="without them the way of the traffic is judged by NCCL's log and PCIe alone"
+        if reason
+        else None,
     )
 
 

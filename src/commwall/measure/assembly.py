@@ -21,6 +21,7 @@ from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.schema.case import Case, MemoryCase, SuiteName
+from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.facts import HardwareFacts
 from commwall.schema.paths import Place
 from commwall.schema.plan import Plan
@@ -152,7 +153,8 @@ def _energy(meter: Meter, result: CaseResult) -> EnergyFound:
     window = next((window for window in result.windows if window.leg == "full"), None)
     if window is None:
         reason = "the workers did not say when leg full was timed"
-        return EnergyFound(gaps=(Gap(what=METRIC, reason=reason),))
+        whats = (METRIC, *(metric.id for metric in DEVICE_METRICS))
+        return EnergyFound(gaps=tuple(Gap(what=what, reason=reason) for what in whats))
     return meter.found(window.start_ns, window.end_ns)
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from commwall.host.gpu_power import strangers_on
+from commwall.host.gpu_users import strangers_on
 from commwall.host.locks import DeviceLock
 from commwall.measure.assembly import Circumstances, Setting, assemble
 from commwall.measure.duration import expected_launch_s

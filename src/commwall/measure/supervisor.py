@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commwall.host.energy import EnergySampler, Meter
-from commwall.host.gpu_power import GpuMeter
+from commwall.host.gpu_meter import GpuMeter
 from commwall.host.loopback import LoopbackSampler
 from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of
 from commwall.host.secrecy import without_places
@@ -127,7 +127,7 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
     launch.log.parent.mkdir(parents=True, exist_ok=True)
     mark = uuid.uuid4().hex
     environment = worker_environment(request, mark)
-    meter = GpuMeter(launch.gpus) if launch.gpus else EnergySampler()
+    meter = GpuMeter(launch.gpus, mark=mark) if launch.gpus else EnergySampler()
     loopback = LoopbackSampler() if launch.gpus else None
     with meter as energy, loopback or nullcontext(), launch.log.open("wb") as stream:
         process = _spawn(path, launch, environment, stream.fileno())

@@ -1,0 +1,75 @@
+"""What the GPUs of a launch tell of themselves while it runs: all readers together.
+
+Layer: host. Reads and writes no file.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from commwall.host.energy import EnergyFound
+from commwall.host.gpu_power import PowerReader
+from commwall.host.gpu_telemetry import LookReader, PcieReader
+from commwall.host.link_counters import LinkTraffic, gathered
+from commwall.schema.result import Gap
+
+
+class GpuMeter:
+    """Reads the GPUs of a launch in threads while it is entered.
+
+    Args:
+        digests: of the uuids of the GPUs, in rank order.
+        root: where /proc hangs; another folder in tests.
+        mark: which the launch's processes carry; None if there is none.
+    """
+
+    def __init__(
+        self, digests: Sequence[str], root: Path = Path("/"), mark: str | None = None
+    ) -> None:
+        self.power = PowerReader(digests, root)
+        self.looks = LookReader(digests, mark, root)
+        self.pcie = PcieReader(digests, root)
+        self._entered = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for reader in (self.power, self.looks, self.pcie):
+                stack.enter_context(reader)
+            self._entered = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._entered.close()
+
+    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+        """What was read in a window of leg `full`, and idle power before it."""
+        power, looks = self.power.found(start_ns, end_ns), self.looks.found(start_ns, end_ns)
+        return EnergyFound(
+            power.series + looks.series, power.marks + looks.marks, power.gaps + looks.gaps
+        )
+
+    def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
+        """What the links of the GPUs carried in a window with quiet on both sides.
+
+        NVLink payload is the difference of counters that were read in the quiet. The PCIe rate is
+        what performance monitoring saw of the window, spread over its duration, or else the mean
+        of NVML's readings of 20 ms within it.
+
+        Args:
+            start_ns: start of the window, CLOCK_MONOTONIC [ns].
+            end_ns: its end [ns].
+        """
+        if self.looks.reason:
+            return Gap(what="traffic", reason=self.looks.reason)
+        pcie = [
+            self.pcie.mean(rank, start_ns, end_ns) or self.looks.pcie(rank, start_ns, end_ns)
+            for rank in range(len(self.looks.refusals))
+        ]
+        return gathered(self.looks.nvlink(start_ns, end_ns), pcie)
