@@ -13,6 +13,10 @@ def refuse(*_: object) -> Any:
     raise NvmlError("Not Supported")
 
 
+def deny(*_: object) -> Any:
+    raise NvmlError("Insufficient Permissions")
+
+
 GPM = {2: 99.0, 5: 93.5, 10: 88.8, 20: 1.0, 21: 2.0, 60: 4.0, 61: 3.0}
 """What performance monitoring answers: per cent, or MiB/s, under the numbers of nvml.h."""
 

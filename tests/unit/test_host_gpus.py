@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from commwall.host.gpm import UNSUPPORTED
+from commwall.host.gpu_abilities import why_no_link_counters, why_no_monitoring
 from commwall.host.gpu_links import link_matrix, peer_access
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.gpu_power import (
@@ -23,7 +25,7 @@ from commwall.host.gpus import probe_gpus, visible_handles
 from commwall.host.secrecy import short_digest
 from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.result import Gap
-from tests.unit.fake_nvml import fake_nvml, refuse
+from tests.unit.fake_nvml import GPM, deny, fake_nvml, gpm_answers, refuse
 
 SECOND = 10**9
 DIGESTS = tuple(short_digest(f"GPU-{i}{i}aa-secret") for i in range(2))
@@ -218,3 +220,33 @@ def test_without_nvml_everything_is_absent_with_its_reason(
         assert all(reason in text for text in told.values())
         traffic = meter.traffic(0, SECOND)
         assert isinstance(traffic, Gap) and reason in traffic.reason
+
+
+def test_the_doctor_knows_what_is_counted_on_links(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, fake_nvml())
+    assert why_no_link_counters(driver) is None
+    install(monkeypatch, fake_nvml(nvmlDeviceGetNvLinkState=lambda handle, link: handle == 0))
+    assert why_no_link_counters(driver) == "GPU 1: no NVLink of the GPU is up"
+    assert "no NVIDIA driver" in (why_no_link_counters(driver / "nothing") or "")
+    install(monkeypatch, fake_nvml(0))
+    assert why_no_link_counters(driver) == "no GPU is shown"
+
+
+def test_the_doctor_knows_what_monitoring_answers(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: list[Any] = []
+    install(monkeypatch, fake_nvml(nvmlGpmSampleFree=freed.append))
+    assert why_no_monitoring(driver) is None
+    assert len(freed) == 4, "two samples of two GPUs"
+    some = {number: value for number, value in GPM.items() if number not in (20, 21)}
+    install(monkeypatch, fake_nvml(nvmlGpmMetricsGet=gpm_answers(some)))
+    told = "GPU 0: no PCIe rate, sent, PCIe rate, received: NVML: Not Supported"
+    assert why_no_monitoring(driver) == told
+    support = SimpleNamespace(isSupportedDevice=0)
+    install(monkeypatch, fake_nvml(nvmlGpmQueryDeviceSupport=lambda handle: support))
+    assert why_no_monitoring(driver) == f"GPU 0: {UNSUPPORTED}"
+    install(monkeypatch, fake_nvml(nvmlGpmSampleGet=deny))
+    assert why_no_monitoring(driver) == "GPU 0: NVML: Insufficient Permissions"

@@ -68,8 +68,13 @@ class GpuMeter:
         """
         if self.looks.reason:
             return Gap(what="traffic", reason=self.looks.reason)
-        pcie = [
-            self.pcie.mean(rank, start_ns, end_ns) or self.looks.pcie(rank, start_ns, end_ns)
-            for rank in range(len(self.looks.refusals))
-        ]
+        ranks = range(len(self.looks.refusals))
+        pcie = [self._pcie(rank, start_ns, end_ns) for rank in ranks]
         return gathered(self.looks.nvlink(start_ns, end_ns), pcie)
+
+    def _pcie(self, rank: int, start_ns: int, end_ns: int) -> tuple[float, float] | str:
+        """Rates of one GPU, or all reasons why they are not known."""
+        found = self.looks.pcie(rank, start_ns, end_ns)
+        polled = self.pcie.mean(rank, start_ns, end_ns) if isinstance(found, str) else None
+        refused = self.pcie.refusals[rank].get("pcie")
+        return polled or (f"{found}; {refused}" if refused else found)

@@ -1,0 +1,240 @@
+"""What GPUs refuse, or tell wrongly, ends in the mark or gap that says so, and in nothing else."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from commwall.host.gpm import QUESTIONS, UNSUPPORTED
+from commwall.host.link_counters import LinkTraffic
+from commwall.schema.device_metrics import DEVICE_METRICS
+from tests.unit.fake_nvml import GPM, deny, field, gpm_answers, refuse
+from tests.unit.recorded_gpus import END_NS, OWN, SECOND, START_NS, Clock, processes, replayed
+
+Change = Callable[[Clock], dict[str, Any]]
+ENERGY = "nvmlDeviceGetTotalEnergyConsumption"
+POWER = "nvmlDeviceGetPowerUsage"
+REASONS = "nvmlDeviceGetCurrentClocksEventReasons"
+USERS = "nvmlDeviceGetComputeRunningProcesses"
+FIELDS = "nvmlDeviceGetFieldValues"
+SUPPORT = "nvmlGpmQueryDeviceSupport"
+TEN = 10 * SECOND
+BEFORE_HOPPER = SimpleNamespace(isSupportedDevice=0)
+
+
+@pytest.fixture
+def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], Any]:
+    return lambda change: replayed(monkeypatch, tmp_path, change)
+
+
+def unchanged(clock: Clock) -> dict[str, Any]:
+    return {}
+
+
+def always(name: str, reply: Any) -> Change:
+    return lambda clock: {name: reply}
+
+
+def later(name: str, before: Any, after: Any) -> Change:
+    """Another answer from the middle of the window on."""
+    return lambda clock: {name: lambda *_: after if clock.ns >= TEN else before}
+
+
+def answering(values: Mapping[int, float]) -> Change:
+    """Performance monitoring that answers these numbers only."""
+    return always("nvmlGpmMetricsGet", gpm_answers(values))
+
+
+def stuck(clock: Clock) -> dict[str, Any]:
+    return {ENERGY: lambda handle: clock.energy_mj(min(clock.ns, TEN))}
+
+
+def fallen(clock: Clock) -> dict[str, Any]:
+    """As if the driver had been loaded anew at 10 s."""
+    return {ENERGY: lambda handle: clock.energy_mj(clock.ns % TEN)}
+
+
+def stranger(clock: Clock) -> dict[str, Any]:
+    return {USERS: lambda h: processes(OWN[h], *([4711] if h == 1 and clock.ns >= TEN else []))}
+
+
+def hosts_numbers(*others: int) -> Change:
+    """In a container that shows the host's process numbers, none of which is known here."""
+    return always(USERS, lambda handle: processes(9001 + handle, *others))
+
+
+def test_a_sound_gpu_has_every_series_no_mark_and_no_gap(replay: Any) -> None:
+    found = replay(unchanged).found(START_NS, END_NS)
+    assert (found.marks, found.gaps) == ((), ())
+    metrics = {"energy_j", "power_w", "idle_power_w", *(metric.id for metric in DEVICE_METRICS)}
+    for rank in (0, 1):
+        own = {series.metric: series.values for series in found.series if series.rank == rank}
+        assert own.keys() == metrics
+        assert own["energy_j"] == pytest.approx((6500.0,))
+        assert set(own["power_w"]) == {650.0}
+        assert set(own["idle_power_w"]) == {76.0, 650.0}, "a GPU at work from 2 s on"
+        assert set(own["dram_active_share"]) == {0.888}
+        assert set(own["nvlink_sent_bytes_per_s"]) == {3 * 2.0**20}
+        assert set(own["pcie_received_bytes_per_s"]) == {2 * 2.0**20}
+        assert set(own["memory_clock_hz"]) == {3201e6}
+    assert all(series.leg == "full" for series in found.series if series.metric != "idle_power_w")
+
+
+@pytest.mark.parametrize(
+    ("change", "mark", "detail"),
+    [
+        (later(REASONS, 0, 0x40), "throttled", "rank 0: hardware thermal slowdown in 50%"),
+        (
+            always(REASONS, lambda handle: 0x80 * handle),
+            "throttled",
+            "rank 1: hardware power brake",
+        ),
+        (stranger, "contended", "GPU of rank 1 is in use by process 4711, in 5"),
+        (hosts_numbers(9003), "contended", "3 processes compute on the GPUs of 2 ranks"),
+        (always(POWER, lambda handle: 700_000), "energy_doubtful", "650.0 W by the counter, 700"),
+        (later("nvmlDeviceGetCurrPcieLinkGeneration", 5, 4), "link_degraded", "generation 4 of 5"),
+        (always("nvmlDeviceGetCurrPcieLinkWidth", lambda h: 8), "link_degraded", "8 of 16 lanes"),
+    ],
+)
+def test_what_disturbs_is_marked_alone(replay: Any, change: Change, mark: str, detail: str) -> None:
+    found = replay(change).found(START_NS, END_NS)
+    assert {own.name for own in found.marks} == {mark}
+    assert detail in " ".join(own.detail for own in found.marks)
+    assert (found.gaps, {own.leg for own in found.marks}) == ((), {"full"})
+
+
+@pytest.mark.parametrize(
+    ("change", "absent", "reason"),
+    [
+        (always(ENERGY, refuse), {"energy_j"}, "NVML: Not Supported"),
+        (always(ENERGY, lambda handle: 7), {"energy_j"}, "the counter moved 0 times"),
+        (stuck, {"energy_j"}, "the counter stood still for 5.0 s of the window"),
+        (fallen, {"energy_j"}, "the counter fell from 5287 J to 0 J"),
+        (always(POWER, deny), {"power_w", "power_time_s", "idle_power_w"}, "Insufficient Perm"),
+        (always(REASONS, deny), {"throttled"}, "Insufficient Permissions"),
+        (always(REASONS, None), {"throttled"}, f"the installed bindings of NVML lack {REASONS}"),
+        (always(USERS, deny), {"contended"}, "Insufficient Permissions"),
+        (hosts_numbers(), {"contended"}, "own processes under their numbers"),
+        (always(USERS, lambda handle: []), {"contended"}, "own processes under their numbers"),
+        (always("nvmlDeviceGetMaxPcieLinkWidth", refuse), {"link_degraded"}, "Not Supported"),
+        (always("nvmlDeviceGetTemperature", refuse), {"temperature_c"}, "Not Supported"),
+        (
+            always("nvmlDeviceGetClockInfo", deny),
+            {"sm_clock_hz", "memory_clock_hz"},
+            "Insufficient Permissions",
+        ),
+        (always(SUPPORT, lambda handle: BEFORE_HOPPER), {*QUESTIONS}, UNSUPPORTED),
+        (always(SUPPORT, None), {*QUESTIONS}, f"lack {SUPPORT}"),
+        (always("nvmlGpmSampleGet", deny), {*QUESTIONS}, "Insufficient Permissions"),
+        (
+            answering({2: 9, 5: 9, 10: 9, 60: 9, 61: 9}),
+            {"pcie_sent_bytes_per_s", "pcie_received_bytes_per_s"},
+            "NVML: Not Supported",
+        ),
+        (answering({**GPM, 10: float("nan")}), {"dram_active_share"}, "NVML answers nan"),
+    ],
+)
+def test_what_is_refused_is_absent_alone_and_says_why(
+    replay: Any, change: Change, absent: set[str], reason: str
+) -> None:
+    found = replay(change).found(START_NS, END_NS)
+    assert {gap.what for gap in found.gaps} == absent
+    assert all(reason in gap.reason for gap in found.gaps), found.gaps
+    assert not absent & {series.metric for series in found.series}
+    assert found.marks == ()
+
+
+def test_what_one_gpu_alone_lacks_names_its_rank(replay: Any) -> None:
+    change = always(ENERGY, lambda handle: refuse() if handle else 7)
+    (gap,) = replay(change).found(START_NS, END_NS).gaps
+    assert "GPU of rank 0: the counter moved 0 times" in gap.reason
+    assert "GPU of rank 1: NVML: Not Supported" in gap.reason
+
+
+def test_a_stranger_outside_the_window_does_not_mark_it(replay: Any) -> None:
+    meter = replay(stranger)
+    assert meter.found(START_NS, TEN - SECOND).marks == ()
+    assert [mark.name for mark in meter.found(TEN, END_NS).marks] == ["contended"]
+
+
+def wrapping(clock: Clock) -> dict[str, Any]:
+    """Counters of 32 bits that begin again in the middle of the window."""
+
+    def reply(handle: int, fields: list[tuple[int, int]]) -> list[Any]:
+        own = clock.links(fields)
+        return [field((each.value.ullVal + 2**32 - 10 * 1024) % 2**32, kind=1) for each in own]
+
+    return {FIELDS: reply}
+
+
+def beginning_again(clock: Clock) -> dict[str, Any]:
+    """Counters of 64 bits of which one falls."""
+
+    def reply(handle: int, fields: list[tuple[int, int]]) -> list[Any]:
+        own = clock.links(fields)
+        return [field(0), *own[1:]] if handle and clock.ns >= TEN else own
+
+    return {FIELDS: reply}
+
+
+@pytest.mark.parametrize("change", [unchanged, wrapping])
+def test_link_counters_give_the_payload_of_the_window(replay: Any, change: Change) -> None:
+    """Read 200 ms apart, at the very ends of this window."""
+    traffic = replay(change).traffic(START_NS, END_NS)
+    assert isinstance(traffic, LinkTraffic)
+    assert traffic.nvlink_sent_bytes == (18 * 10 * 2**20,) * 2
+    assert traffic.nvlink_received_bytes == (18 * 20 * 2**20,) * 2
+    assert traffic.pcie_sent_bytes_per_s == pytest.approx((2**20,) * 2)
+    assert traffic.pcie_received_bytes_per_s == pytest.approx((2**21,) * 2)
+    assert traffic.gaps == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (beginning_again, "GPU of rank 1: 1 of 36 link counters fell"),
+        (always(FIELDS, deny), "NVML: Insufficient Permissions"),
+        (always(FIELDS, lambda h, fields: [field(0, error=3)] * len(fields)), "Not Supported"),
+        (always(FIELDS, lambda h, fields: [field(0, kind=0)] * len(fields)), "no count"),
+        (always("nvmlDeviceGetNvLinkState", refuse), "no NVLink of the GPU is up (NVML: Not Supp"),
+        (always("nvmlDeviceGetNvLinkState", lambda h, link: 0), "no NVLink of the GPU is up"),
+    ],
+)
+def test_nvlink_that_is_not_counted_is_absent_with_its_reason(
+    replay: Any, change: Change, reason: str
+) -> None:
+    traffic = replay(change).traffic(START_NS, END_NS)
+    assert (traffic.nvlink_sent_bytes, traffic.nvlink_received_bytes) == (None, None)
+    assert {gap.what for gap in traffic.gaps} == {
+        "traffic.nvlink_sent_bytes", "traffic.nvlink_received_bytes"
+    }  # fmt: skip
+    assert all(reason in gap.reason for gap in traffic.gaps), traffic.gaps
+    assert traffic.pcie_sent_bytes_per_s is not None
+
+
+def test_without_monitoring_pcie_is_polled(replay: Any) -> None:
+    def change(clock: Clock) -> dict[str, Any]:
+        return {
+            SUPPORT: lambda handle: BEFORE_HOPPER,
+            "nvmlDeviceGetPcieThroughput": lambda handle, way: (
+                (37_800_000 if way == 0 else 31_900_000) * (START_NS <= clock.ns <= END_NS)
+            ),
+        }
+
+    traffic = replay(change).traffic(START_NS, END_NS)
+    assert traffic.pcie_sent_bytes_per_s == (37.8e9, 37.8e9)
+    assert traffic.pcie_received_bytes_per_s == (31.9e9, 31.9e9)
+
+
+def test_pcie_that_nothing_tells_is_absent_with_both_reasons(replay: Any) -> None:
+    replies = {SUPPORT: lambda handle: BEFORE_HOPPER, "nvmlDeviceGetPcieThroughput": deny}
+    meter = replay(lambda clock: replies)
+    traffic = meter.traffic(START_NS, END_NS)
+    assert traffic.pcie_sent_bytes_per_s is None
+    (sent, received) = traffic.gaps
+    assert (sent.what, received.what) == (
+        "traffic.pcie_sent_bytes_per_s", "traffic.pcie_received_bytes_per_s"
+    )  # fmt: skip
+    assert UNSUPPORTED in sent.reason and "Insufficient Permissions" in sent.reason
