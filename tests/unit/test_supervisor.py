@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from commwall.host.gpu_meter import GpuMeter
 from commwall.host.processes import MARK_VARIABLE, environment_of, is_running
 from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch, worker_environment
 from commwall.schema.config import Timeouts
@@ -138,3 +139,19 @@ def test_a_poll_costs_little(tmp_path: Path) -> None:
     timeouts = Timeouts(startup_s=20, case_s=2, collective_s=5)
     launched(tmp_path, "hangs", timeouts=timeouts)
     assert time.process_time() - before < 0.5
+
+
+def test_the_meter_knows_the_launchs_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the mark that the workers carry; only so can it tell strangers on the GPUs."""
+    marks = []
+
+    def meter(gpus: tuple[str, ...], mark: str) -> GpuMeter:
+        marks.append(mark)
+        return GpuMeter(gpus, tmp_path, mark)
+
+    monkeypatch.setattr("commwall.measure.supervisor.GpuMeter", meter)
+    outcome = launched(tmp_path, "ok-1", gpus=("digest",))
+    assert marks == [outcome.variables[MARK_VARIABLE]]
+    assert isinstance(outcome.energy, GpuMeter)
