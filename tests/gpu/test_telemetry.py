@@ -94,7 +94,8 @@ def exchanged(**variables: str) -> tuple[Work, LinkTraffic]:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     place = {"WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    work = worked("exchange", RANKS, **place, **variables)
+    formula = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_NVLS_ENABLE": "0"}
+    work = worked("exchange", RANKS, **place, **formula, **variables)
     traffic = work.meter.traffic(work.start_ns, work.end_ns)
     assert isinstance(traffic, LinkTraffic), traffic
     return work, traffic

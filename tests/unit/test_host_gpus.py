@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from commwall.host.gpu_power import (
 )
 from commwall.host.gpu_users import strangers_on
 from commwall.host.gpus import probe_gpus, visible_handles
+from commwall.host.link_counters import LinkTraffic
 from commwall.host.secrecy import short_digest
 from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.result import Gap
@@ -187,6 +189,28 @@ def test_the_meter_reads_while_it_is_entered(driver: Path, monkeypatch: pytest.M
     assert metrics.count(("energy_j", 0)) == metrics.count(("energy_j", 1)) == 1
     assert ("idle_power_w", 1) in metrics
     assert found.gaps == ()
+
+
+def test_all_readers_of_a_meter_run_while_it_is_entered(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads of its own for what is slow; they end with it."""
+    install(monkeypatch, fake_nvml())
+    before = threading.active_count()
+    with GpuMeter(DIGESTS, driver) as meter:
+        time.sleep(0.5)
+        start_ns = time.monotonic_ns()
+        time.sleep(0.05)
+        end_ns = time.monotonic_ns()
+        time.sleep(0.5)
+        assert threading.active_count() == before + 2, "PCIe need not be polled"
+    assert threading.active_count() == before
+    traffic = meter.traffic(start_ns, end_ns)
+    assert isinstance(traffic, LinkTraffic)
+    assert (traffic.nvlink_sent_bytes, traffic.gaps) == ((0, 0), ())
+    assert min(traffic.pcie_sent_bytes_per_s or ()) > 2**20, "what came within 0.2 s or more"
+    found = meter.found(start_ns - SECOND // 2, end_ns + SECOND // 2)
+    assert {(s.metric, s.rank) for s in found.series} >= {("dram_active_share", 1)}
 
 
 def test_the_doctor_knows_whether_there_is_a_counter(
