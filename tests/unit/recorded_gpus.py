@@ -73,7 +73,7 @@ def replayed(
     patch.setattr(Background, "stopped_after", lambda self, period_s: clock.wait(period_s))
     known = {pid: {MARK_VARIABLE: MARK} for pid in OWN}
     patch.setattr(gpu_users, "environment_of", lambda pid: known.get(pid, {}))
-    patch.setitem(sys.modules, "pynvml", _bindings(clock, change(clock)))
+    patch.setitem(sys.modules, "pynvml", _bindings(clock, change(clock)))  # may patch, too
     meter = GpuMeter(DIGESTS, root, MARK)
     for reader in (meter.power, meter.looks, meter.pcie):
         clock.ns = 0

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from commwall.host import gpu_users
 from commwall.host.gpm import QUESTIONS, UNSUPPORTED
 from commwall.host.link_counters import LinkTraffic
+from commwall.host.processes import MARK_VARIABLE
 from commwall.schema.device_metrics import DEVICE_METRICS
 from tests.unit.fake_nvml import GPM, deny, field, gpm_answers, refuse
-from tests.unit.recorded_gpus import END_NS, OWN, SECOND, START_NS, Clock, processes, replayed
+from tests.unit.recorded_gpus import END_NS, MARK, OWN, SECOND, START_NS, Clock, processes, replayed
 
 Change = Callable[[Clock], dict[str, Any]]
 ENERGY = "nvmlDeviceGetTotalEnergyConsumption"
@@ -157,6 +159,52 @@ def test_a_stranger_outside_the_window_does_not_mark_it(replay: Any) -> None:
     meter = replay(stranger)
     assert meter.found(START_NS, TEN - SECOND).marks == ()
     assert [mark.name for mark in meter.found(TEN, END_NS).marks] == ["contended"]
+
+
+@pytest.mark.parametrize(
+    ("change", "marks"),
+    [
+        (unchanged, []),
+        (stranger, ["contended"]),
+        (later(REASONS, 0, 0x20), ["throttled", "throttled"]),
+        (always("nvmlDeviceGetCurrPcieLinkWidth", lambda h: 8 * (h + 1)), ["link_degraded"]),
+        (later("nvmlDeviceGetCurrPcieLinkGeneration", 5, 1), []),
+    ],
+    ids=["sound", "stranger", "hot", "half a slot", "idle at the end"],
+)
+def test_cases_without_legs_are_watched_as_a_whole(
+    replay: Any, change: Change, marks: list[str]
+) -> None:
+    found = replay(change).disturbances(START_NS, END_NS, None)
+    assert [(mark.name, mark.leg) for mark in found] == [(name, None) for name in marks]
+
+
+def test_other_legs_are_watched_for_all_but_links(replay: Any) -> None:
+    """In leg `single` a GPU may be idle."""
+    meter = replay(always("nvmlDeviceGetCurrPcieLinkWidth", lambda handle: 8))
+    assert meter.disturbances(START_NS, END_NS, "single") == ()
+    meter = replay(stranger)
+    assert [mark.leg for mark in meter.disturbances(TEN, END_NS, "nosync")] == ["nosync"]
+    assert meter.disturbances(START_NS, TEN - SECOND, "nosync") == ()
+
+
+def test_a_worker_that_is_listed_after_its_end_is_no_stranger(
+    replay: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 10 s on rank 0 has no environment any more, but is still listed."""
+
+    def change(clock: Clock) -> dict[str, Any]:
+        living = {101: {MARK_VARIABLE: MARK}, 102: {MARK_VARIABLE: MARK}}
+        monkeypatch.setattr(
+            gpu_users,
+            "environment_of",
+            lambda pid: {} if pid == 101 and clock.ns >= TEN else living[pid],
+        )
+        return {}
+
+    meter = replay(change)
+    assert len(meter.looks.looks) > 20
+    assert meter.disturbances(START_NS, END_NS, None) == ()
 
 
 def wrapping(clock: Clock) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from commwall.host.energy import EnergySampler
 from commwall.host.machine import Machine, fingerprint
 from commwall.measure import session
 from commwall.measure.admission import gpu_refusal
@@ -16,8 +17,11 @@ from commwall.measure.rounds import measure_suite
 from commwall.measure.supervisor import worker_environment
 from commwall.records.layout import Layout
 from commwall.records.store import read_record
+from commwall.schema.case import Leg
+from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.plan import Plan
 from commwall.schema.record import GpuFacts, MachineFacts
+from commwall.schema.result import Mark
 from commwall.schema.treatment import Label, NcclVariables
 from tests.unit.test_measure_rounds import causes, checkout, planned
 from tests.unit.test_supervisor import request_for
@@ -231,3 +235,24 @@ def test_a_stranger_that_comes_during_a_launch_marks_its_records(
     record = read_record(Layout(tmp_path).record_path("demo", "fast", "training", "ok-1", 1))
     assert [(mark.name, mark.detail) for mark in record.marks] == [("contended", stay)]
     assert {gap.what for gap in record.gaps} >= {"energy_j"}
+
+
+def test_disturbances_of_legs_and_of_cases_without_legs_reach_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    spans: list[tuple[int, int]] = []
+
+    def disturbed(self: EnergySampler, start: int, end: int, leg: Leg | None) -> tuple[Mark, ...]:
+        spans.append((start, end))
+        return (Mark(name="throttled", leg=leg, detail="hot"),)
+
+    monkeypatch.setattr(EnergySampler, "disturbances", disturbed)
+    measure_suite(checkout(tmp_path, planned("ok-1", "whole-1")))
+    assert all(start < end for start, end in spans)
+    layout, places = Layout(tmp_path), {"ok-1": "nosync", "whole-1": None}
+    for case, leg in places.items():
+        record = read_record(layout.record_path("demo", "fast", "training", case, 1))
+        assert [mark.leg for mark in record.marks] == [leg]
+        absent = {gap.what for gap in record.gaps}
+        assert absent >= {"energy_j", *(metric.id for metric in DEVICE_METRICS)}

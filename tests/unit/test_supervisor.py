@@ -155,3 +155,12 @@ def test_the_meter_knows_the_launchs_processes(
     outcome = launched(tmp_path, "ok-1", gpus=("digest",))
     assert marks == [outcome.variables[MARK_VARIABLE]]
     assert isinstance(outcome.energy, GpuMeter)
+
+
+def test_cases_are_told_apart_in_time(tmp_path: Path) -> None:
+    before_ns = time.monotonic_ns()
+    spans = launched(tmp_path, "ok-1", "hangs", timeouts=Timeouts(case_s=1)).spans
+    assert list(spans) == ["ok-1", "hangs"]
+    assert before_ns < spans["ok-1"][0] <= spans["ok-1"][1] == spans["hangs"][0]
+    hung_s = (spans["hangs"][1] - spans["hangs"][0]) / 1e9
+    assert 0.8 < hung_s < (time.monotonic_ns() - before_ns) / 1e9

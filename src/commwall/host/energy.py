@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, Self
 
 from commwall.host.background import Background
 from commwall.host.link_counters import LinkTraffic
+from commwall.schema.case import Leg
 from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.result import Gap, Mark, Series
 
@@ -39,6 +40,9 @@ class Meter(Protocol):
 
     def found(self, start_ns: int, end_ns: int) -> EnergyFound:
         """Energy over a window, its ends on CLOCK_MONOTONIC [ns]."""
+
+    def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
+        """What disturbed another leg meanwhile, or a whole case (None)."""
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """What the links of the GPUs carried meanwhile, or why nothing is known of it."""
@@ -102,6 +106,10 @@ class EnergySampler(Background):
             return EnergyFound(gaps=(energy, *UNTOLD))
         own = Series(metric=METRIC, unit="J", leg="full", values=(energy,))
         return EnergyFound((own,), gaps=UNTOLD)
+
+    def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
+        """None: a CPU tells of none."""
+        return ()
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """Nothing: a CPU has no such links."""

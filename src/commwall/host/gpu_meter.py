@@ -13,7 +13,8 @@ from commwall.host.energy import EnergyFound
 from commwall.host.gpu_power import PowerReader
 from commwall.host.gpu_telemetry import LookReader, PcieReader
 from commwall.host.link_counters import LinkTraffic, gathered
-from commwall.schema.result import Gap
+from commwall.schema.case import Leg
+from commwall.schema.result import Gap, Mark
 
 
 class GpuMeter:
@@ -54,6 +55,22 @@ class GpuMeter:
         return EnergyFound(
             power.series + looks.series, power.marks + looks.marks, power.gaps + looks.gaps
         )
+
+    def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
+        """What disturbed another leg than `full`, or a whole case.
+
+        Links are judged over a whole case only: in a leg a GPU may be idle, and lower its link.
+
+        Args:
+            start_ns: when it began, CLOCK_MONOTONIC [ns].
+            end_ns: when it ended [ns].
+            leg: which; None for a case.
+        """
+        window = (start_ns, end_ns)
+        marks = self.power.throttled(*window) + self.looks.strangers(*window)
+        if leg is None:
+            marks += self.looks.links_held_down(*window)
+        return tuple(mark.model_copy(update={"leg": leg}) for mark in marks)
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """What the links of the GPUs carried in a window with quiet on both sides.

@@ -101,6 +101,11 @@ class PowerReader(NvmlReader):
             gaps=merged_gaps([absent for _, absent in each]),
         )
 
+    def throttled(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
+        """Clocks that were lowered in any window."""
+        within = (_within(own, start_ns, end_ns) for own in self.readings)
+        return tuple(mark for rank, own in enumerate(within) for mark in _throttled(rank, own))
+
 
 def read(gpu: AskedGpu, *, with_power: bool) -> Reading:
     """One reading."""
@@ -132,14 +137,13 @@ def found_of(
     Returns:
         Series and marks, and what is absent with its reason.
     """
-    within = [reading for reading in readings if start_ns <= reading.time_ns <= end_ns]
+    within = _within(readings, start_ns, end_ns)
     series, absent = _power(rank, within, start_ns), dict[str, str]()
     if not series:
         absent |= dict.fromkeys(("power_w", "power_time_s"), refusals.get("power_w", NOT_LOOKED_AT))
-    reasons = [reading.throttling for reading in within if reading.throttling is not None]
-    if not reasons:
+    if all(reading.throttling is None for reading in within):
         absent["throttled"] = refusals.get("throttled", NOT_LOOKED_AT)
-    marks = _throttled(rank, reasons)
+    marks = _throttled(rank, within)
     energy_j = counter_energy(readings, start_ns, end_ns)
     if isinstance(energy_j, str):
         counted = any(reading.energy_j is not None for reading in within)
@@ -176,8 +180,8 @@ def counter_energy(readings: Sequence[Reading], start_ns: int, end_ns: int) -> f
 
 def idle_power(rank: int, readings: Sequence[Reading], start_ns: int, end_ns: int) -> Series | None:
     """Power of one GPU before the workers open it; None if it was not read."""
-    inside = (r.power_w for r in readings if start_ns <= r.time_ns <= end_ns)
-    values = tuple(power for power in inside if power is not None)
+    inside = _within(readings, start_ns, end_ns)
+    values = tuple(reading.power_w for reading in inside if reading.power_w is not None)
     return Series(metric="idle_power_w", unit="W", rank=rank, values=values) if values else None
 
 
@@ -191,6 +195,10 @@ def why_no_counter(root: Path = Path("/")) -> str | None:
     except NvmlMissing as missing:
         return missing.reason
     return None
+
+
+def _within(readings: Sequence[Reading], start_ns: int, end_ns: int) -> list[Reading]:
+    return [reading for reading in readings if start_ns <= reading.time_ns <= end_ns]
 
 
 def _thousandth(value: Any) -> float | None:
@@ -218,8 +226,9 @@ def _disagreement(rank: int, counted_w: float, polled_w: Sequence[float]) -> lis
     return [Mark(name="energy_doubtful", leg="full", detail=detail)]
 
 
-def _throttled(rank: int, reasons: Sequence[int]) -> list[Mark]:
+def _throttled(rank: int, within: Sequence[Reading]) -> list[Mark]:
     """Clocks lowered for another reason than the settings while the window was timed."""
+    reasons = [reading.throttling for reading in within if reading.throttling is not None]
     seen = {
         name: share
         for bit, name in THROTTLING.items()

@@ -92,6 +92,17 @@ def state_found(
     return EnergyFound(tuple(series), _degraded(rank, links, most)), absent
 
 
+def link_held_down(
+    rank: int, states: Sequence[State], most: PcieLink | None, start_ns: int, end_ns: int
+) -> tuple[Mark, ...]:
+    """A PCIe link that never reached its best in a window in which the GPU worked now and then."""
+    within = [state.pcie for state in states if start_ns <= state.time_ns <= end_ns]
+    links = [link for link in within if link]
+    if most is None or most in links:
+        return ()
+    return _degraded(rank, links, most)
+
+
 def _clock_hz(gpu: AskedGpu, metric: str, clock: int) -> float | None:
     found = gpu.ask(metric, "nvmlDeviceGetClockInfo", clock)
     return None if found is None else found * MHZ

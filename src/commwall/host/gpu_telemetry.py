@@ -16,6 +16,7 @@ from commwall.host.gpu_state import (
     METRICS_OF_STATE,
     PcieLink,
     State,
+    link_held_down,
     pcie_link,
     read_state,
     state_found,
@@ -23,7 +24,7 @@ from commwall.host.gpu_state import (
 from commwall.host.gpu_users import Look, look_at_users, users_found
 from commwall.host.link_counters import QUIET_S, LinkReading, active_links, carried, read_links
 from commwall.host.nvml_reader import AskedGpu, NvmlReader, merged_gaps
-from commwall.schema.result import Gap
+from commwall.schema.result import Gap, Mark
 
 LOOK_PERIOD_S = 0.2
 """GPM wants samples 100 ms apart, and the quiet around a known transfer is 0.3 s [s]."""
@@ -72,7 +73,8 @@ class LookReader(NvmlReader):
                 for rank, gpu in enumerate(gpus):
                     self._look(rank, gpu, links[rank], monitors[rank])
                 if number % STATE_EVERY == 0:
-                    self.looks.append(look_at_users(gpus, self._mark))
+                    known = frozenset[int]().union(*(look.own for look in self.looks[-1:]))
+                    self.looks.append(look_at_users(gpus, self._mark, known))
                     for gpu, states in zip(gpus, self.states, strict=True):
                         states.append(read_state(gpu))
         finally:
@@ -99,6 +101,16 @@ class LookReader(NvmlReader):
             marks = (*marks, *state.marks)
             reasons.append({**idle, **unknown})
         return EnergyFound(tuple(series), marks, (*gaps, *merged_gaps(reasons)))
+
+    def strangers(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
+        """Other programs in any window."""
+        return users_found(self.looks, self.refusals, start_ns, end_ns)[0]
+
+    def links_held_down(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
+        """PCIe links that never reached their best in a window."""
+        pairs = enumerate(zip(self.states, self.pcie_most, strict=True))
+        each = (link_held_down(rank, *own, start_ns, end_ns) for rank, own in pairs)
+        return tuple(mark for marks in each for mark in marks)
 
     def nvlink(self, start_ns: int, end_ns: int) -> list[tuple[int, int] | str]:
         """Payload that each rank's GPU sent and received over NVLink [byte], or why not known."""

@@ -34,17 +34,18 @@ class Look(NamedTuple):
     """Those of them that carry the launch's mark."""
 
 
-def look_at_users(gpus: Sequence[AskedGpu], mark: str | None) -> Look:
+def look_at_users(gpus: Sequence[AskedGpu], mark: str | None, known: Pids = frozenset()) -> Look:
     """Who computes on the GPUs now.
 
     Args:
         gpus: of the launch, in rank order.
         mark: which the launch's processes carry; None if there is none.
+        known: processes that carried it earlier; a driver lists them a while after their end.
     """
     now_ns = time.monotonic_ns()
     listed = tuple(_listed(gpu) for gpu in gpus)
     everybody = frozenset[int]().union(*(pids for pids in listed if pids))
-    own = {pid for pid in everybody if mark and environment_of(pid).get(MARK_VARIABLE) == mark}
+    own = {pid for pid in everybody if pid in known or _carries(pid, mark)}
     return Look(now_ns, listed, frozenset(own))
 
 
@@ -83,6 +84,10 @@ def strangers_on(digests: Sequence[str], root: Path = Path("/")) -> str | None:
     except NvmlMissing:
         return None
     return "; ".join(found) or None
+
+
+def _carries(pid: int, mark: str | None) -> bool:
+    return mark is not None and environment_of(pid).get(MARK_VARIABLE) == mark
 
 
 def _listed(gpu: AskedGpu) -> Pids | None:

@@ -62,6 +62,8 @@ class Circumstances:
     """Case -> what nccl-tests says of it."""
     loopback: LoopbackSampler | None = None
     """What the loopback carried; None where it was not read."""
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Case -> when it was under way, CLOCK_MONOTONIC [ns]."""
 
 
 def take_setting(
@@ -143,7 +145,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         nccl_choices=choices,
         traffic=way.traffic,
         checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
-        marks=(*result.marks, *energy.marks, *contended),
+        marks=(*result.marks, *energy.marks, *_disturbances(circumstances, result), *contended),
         gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown, *beside.gaps, *way.gaps),
     )
 
@@ -165,6 +167,19 @@ def _sources(circumstances: Circumstances) -> Sources:
         loopback=circumstances.loopback,
         logged=circumstances.logged,
         environment=circumstances.variables,
+    )
+
+
+def _disturbances(circumstances: Circumstances, result: CaseResult) -> tuple[Mark, ...]:
+    """What the meter says of the other legs, or of a whole case that has none."""
+    meter, span = circumstances.energy, circumstances.spans.get(result.case)
+    if not result.windows:
+        return meter.disturbances(*span, None) if span and result.status == "ok" else ()
+    return tuple(
+        mark
+        for window in result.windows
+        if window.leg != "full"
+        for mark in meter.disturbances(window.start_ns, window.end_ns, window.leg)
     )
 
 

@@ -132,6 +132,7 @@ class Session:
             logged=outcome.logged,
             yardsticks=yardsticks,
             loopback=outcome.loopback,
+            spans=outcome.spans,
         )
         layout = Layout(self.order.root)
         for result in outcome.results:

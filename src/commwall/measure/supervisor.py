@@ -31,6 +31,8 @@ from commwall.schema.parsing import parse_json_model
 from commwall.schema.result import CaseResult, LaunchRequest
 from commwall.schema.treatment import NcclVariables
 
+Span = tuple[int, int]
+"""Begin and end, CLOCK_MONOTONIC [ns]."""
 WORKER_MODULE = "commwall.workers.start"
 PROGRESS = re.compile(rb"commwall-progress (\S+) (\S+)")
 POLL_S = 0.2
@@ -95,6 +97,8 @@ class LaunchOutcome:
     """What NCCL's own log says."""
     loopback: LoopbackSampler | None = None
     """What the loopback carried; None where it was not read."""
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    """Case -> when it was under way, as its lines came in."""
 
 
 @dataclass
@@ -110,6 +114,14 @@ class _Watch:
     unfinished: bytes = b""
     """Beginning of a line of the log."""
     variables: dict[str, str] = field(default_factory=dict)
+    begins_ns: dict[str, int] = field(default_factory=dict)
+    """Case -> when its first line came, CLOCK_MONOTONIC [ns]."""
+
+    def spans(self) -> dict[str, Span]:
+        """Each case from its first line to that of the next, or to now."""
+        starts = tuple(self.begins_ns.values())
+        ends = (*starts[1:], time.monotonic_ns())
+        return dict(zip(self.begins_ns, zip(starts, ends, strict=False), strict=False))
 
 
 def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
@@ -223,6 +235,7 @@ def _note_progress(news: bytes, watch: _Watch, launch: Launch, pid: int) -> None
         if case != watch.case:
             watch.deadline = time.monotonic() + launch.timeouts.case_s
         watch.begun, watch.case = True, case
+        watch.begins_ns.setdefault(case, time.monotonic_ns())
         launch.on_leg(case, leg)
 
 
@@ -259,6 +272,7 @@ def _outcome(
         energy=energy,
         variables=watch.variables or environment,
         logged=read_log(launch.folder, environment),
+        spans=watch.spans(),
     )
 
 
