@@ -22,14 +22,14 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two CUDA devices", allow_module_level=True)
 
-from commwall.host.gpm import Monitor
+from commwall.host.gpm import Monitor, mean_rate
 from commwall.host.gpu_abilities import why_no_link_counters, why_no_monitoring
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.gpu_power import PERIOD_S, read
 from commwall.host.gpu_state import read_state
 from commwall.host.gpu_users import look_at_users
 from commwall.host.gpus import opened_nvml, probe_gpus
-from commwall.host.link_counters import LinkTraffic, active_links, read_links
+from commwall.host.link_counters import QUIET_S, LinkTraffic, active_links, read_links
 from commwall.host.nvml_reader import visible_gpus
 from commwall.host.processes import MARK_VARIABLE
 from commwall.records.hardware import read_hardware
@@ -219,6 +219,9 @@ def test_nvlink_counters_give_what_the_wire_formula_says() -> None:
     work, traffic = exchanged()
     told = f"{work.moved_bytes / 2**30:.1f} GiB by the formula in {seconds(work):.2f} s"
     tell(f"NVLink: {told}; {traffic}")
+    window = (work.start_ns, work.end_ns, int(QUIET_S * 1e9))
+    monitored = mean_rate(work.meter.looks.intervals[0], "nvlink_sent_bytes_per_s", *window)
+    tell(f"NVLink by monitoring {monitored} byte/s, by the formula {work.rate:.0f} byte/s")
     for counted in (traffic.nvlink_sent_bytes, traffic.nvlink_received_bytes):
         assert counted is not None and len(counted) == RANKS
         for own in counted:
@@ -229,7 +232,7 @@ def test_nvlink_counters_give_what_the_wire_formula_says() -> None:
 
 
 def test_nothing_is_on_nvlink_while_traffic_is_staged_in_the_host() -> None:
-    """Then PCIe carries at least what the formula says, in both ways."""
+    """Then PCIe carries what the formula says and more, in both ways (less a tenth for rough readings)."""
     work, traffic = exchanged(NCCL_P2P_DISABLE="1")
     told = f"{work.moved_bytes / 2**30:.1f} GiB by the formula in {seconds(work):.2f} s"
     tell(f"host-staged: {told}, {work.rate / 1e9:.1f} GB/s; {traffic}")
@@ -238,8 +241,8 @@ def test_nothing_is_on_nvlink_while_traffic_is_staged_in_the_host() -> None:
     if why_no_monitoring() is None:
         assert traffic.pcie_sent_bytes_per_s is not None
         assert traffic.pcie_received_bytes_per_s is not None
-        assert min(traffic.pcie_sent_bytes_per_s) > 0.98 * work.rate
-        assert min(traffic.pcie_received_bytes_per_s) > 0.98 * work.rate
+        assert min(traffic.pcie_sent_bytes_per_s) > 0.9 * work.rate
+        assert min(traffic.pcie_received_bytes_per_s) > 0.9 * work.rate
 
 
 def seconds(work: Work) -> float:

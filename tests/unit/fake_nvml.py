@@ -26,7 +26,7 @@ class GpmQuery:
 
     def __init__(self) -> None:
         self.version = self.numMetrics = 0  # noqa: N815 - NVML's own name
-        self.sample1 = self.sample2 = None
+        self.sample1 = self.sample2 = SimpleNamespace(taken=-2)
         self.metrics = [SimpleNamespace(metricId=0, nvmlReturn=0, value=0.0) for _ in range(9)]
 
 
@@ -34,8 +34,7 @@ def gpm_answers(values: Mapping[int, float]) -> Callable[[GpmQuery], GpmQuery]:
     """Monitoring that answers these numbers; the rest it does not support (error 3)."""
 
     def answer(query: GpmQuery) -> GpmQuery:
-        assert None not in (query.sample1, query.sample2)
-        assert query.sample1 is not query.sample2
+        assert query.sample1.taken == query.sample2.taken - 1, "the one before, then the new one"
         for metric in query.metrics[: query.numMetrics]:
             metric.nvmlReturn = 0 if metric.metricId in values else 3
             metric.value = values.get(metric.metricId, 0.0)
@@ -49,6 +48,20 @@ def field(value: int, kind: int = 3, error: int = 0) -> SimpleNamespace:
     return SimpleNamespace(
         nvmlReturn=error, valueType=kind, value=SimpleNamespace(uiVal=value, ullVal=value)
     )
+
+
+def sampling(*refused: int) -> Callable[[int, Any], Any]:
+    """Samples are numbered as they are taken, but for those that are refused."""
+    numbers = {}
+
+    def take(handle: int, sample: SimpleNamespace) -> SimpleNamespace:
+        numbers[handle] = numbers.get(handle, 0) + 1
+        if numbers[handle] in refused:
+            return deny()
+        sample.taken = numbers[handle]
+        return sample
+
+    return take
 
 
 def fake_nvml(count: int = 2, **changes: Callable[..., Any]) -> SimpleNamespace:
@@ -84,8 +97,8 @@ def fake_nvml(count: int = 2, **changes: Callable[..., Any]) -> SimpleNamespace:
         "nvmlDeviceGetPcieThroughput": lambda handle, way: 0,
         "nvmlErrorString": lambda code: "Not Supported",
         "nvmlGpmQueryDeviceSupport": lambda handle: SimpleNamespace(isSupportedDevice=1),
-        "nvmlGpmSampleAlloc": object,
-        "nvmlGpmSampleGet": lambda handle, sample: sample,
+        "nvmlGpmSampleAlloc": lambda: SimpleNamespace(taken=-2),
+        "nvmlGpmSampleGet": sampling(),
         "nvmlGpmSampleFree": lambda sample: None,
         "nvmlGpmMetricsGet": gpm_answers(GPM),
     }

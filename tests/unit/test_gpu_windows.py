@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from commwall.host.gpm import OUTSIDE, Interval, busy_series, mean_rate
+from commwall.host.gpm import OUTSIDE, Interval, Monitor, busy_series, mean_rate
 from commwall.host.gpu_users import look_at_users, users_found
 from commwall.host.link_counters import LinkReading, carried
 from commwall.host.nvml_reader import AskedGpu, NvmlReader
 from commwall.host.processes import MARK_VARIABLE
-from tests.unit.fake_nvml import fake_nvml
+from tests.unit.fake_nvml import fake_nvml, sampling
 from tests.unit.recorded_gpus import DIGESTS, processes
 
 MS = 10**6
@@ -42,6 +42,13 @@ def test_only_intervals_wholly_inside_count(
     assert [own.values for own in series] == [values] * bool(values)
     assert absent["dram_active_share"] == OUTSIDE
     assert (RATE in absent) is not bool(values)
+
+
+def test_a_refused_sample_ends_no_interval_and_begins_none() -> None:
+    gpu = AskedGpu(fake_nvml(nvmlGpmSampleGet=sampling(3)), 0, {})
+    monitor = Monitor(gpu)
+    assert [bool(monitor.look()) for _ in range(6)] == [False, True, False, False, True, True]
+    assert gpu.refusals["dram_active_share"] == "NVML: Insufficient Permissions"
 
 
 def test_a_short_window_has_the_rate_of_what_was_carried_in_it() -> None:
