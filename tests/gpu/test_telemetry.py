@@ -29,11 +29,11 @@ from commwall.host.gpu_power import PERIOD_S, read
 from commwall.host.gpu_state import read_state
 from commwall.host.gpu_users import look_at_users
 from commwall.host.gpus import opened_nvml, probe_gpus
-from commwall.host.link_counters import QUIET_S, LinkTraffic, active_links, read_links
+from commwall.host.link_counters import LinkTraffic, active_links, read_links
 from commwall.host.nvml_reader import visible_gpus
 from commwall.host.processes import MARK_VARIABLE
 from commwall.records.hardware import read_hardware
-from commwall.schema.result import Series
+from commwall.schema.result import QUIET_S, Series
 
 ROOT = Path(__file__).parents[2]
 LOADS = Path(__file__).with_name("loads.py")
@@ -232,7 +232,7 @@ def test_nvlink_counters_give_what_the_wire_formula_says() -> None:
 
 
 def test_nothing_is_on_nvlink_while_traffic_is_staged_in_the_host() -> None:
-    """Then PCIe carries what the formula says and more, in both ways (less a tenth for rough readings)."""
+    """Then PCIe carries what the formula says, in both ways, less a tenth for rough readings."""
     work, traffic = exchanged(NCCL_P2P_DISABLE="1")
     told = f"{work.moved_bytes / 2**30:.1f} GiB by the formula in {seconds(work):.2f} s"
     tell(f"host-staged: {told}, {work.rate / 1e9:.1f} GB/s; {traffic}")

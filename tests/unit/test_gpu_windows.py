@@ -91,8 +91,8 @@ def test_counters_are_those_read_nearest_to_the_window() -> None:
     [
         ((), "before"),
         (((490, 1),), "after"),
-        (((199, 1), (801, 2)), "before"),
-        (((490, 1), (1096, 2)), "after"),
+        (((99, 1), (801, 2)), "before"),
+        (((490, 1), (1196, 2)), "after"),
         (((496, 1), (801, 2)), "before"),
         (((490, 1), (799, 2)), "after"),
     ],

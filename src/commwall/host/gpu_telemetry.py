@@ -22,12 +22,12 @@ from commwall.host.gpu_state import (
     state_found,
 )
 from commwall.host.gpu_users import Look, look_at_users, users_found
-from commwall.host.link_counters import QUIET_S, LinkReading, active_links, carried, read_links
+from commwall.host.link_counters import LinkReading, active_links, carried, read_links
 from commwall.host.nvml_reader import AskedGpu, NvmlReader, merged_gaps
-from commwall.schema.result import Gap, Mark
+from commwall.schema.result import QUIET_S, Gap, Mark
 
 LOOK_PERIOD_S = 0.2
-"""GPM wants samples 100 ms apart, and the quiet around a known transfer is 0.3 s [s]."""
+"""GPM wants samples 100 ms apart; the quiet around a known transfer, QUIET_S, needs a look [s]."""
 STATE_EVERY = 3
 """State and users are read at every third look."""
 PCIE_PERIOD_S = 0.1

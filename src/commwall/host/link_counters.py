@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 
 from commwall.host.gpu_links import MOST_LINKS
 from commwall.host.nvml_reader import AskedGpu, merged_gaps
-from commwall.schema.result import Gap
+from commwall.schema.result import QUIET_S, Gap
 
 SENT_FIELD, RECEIVED_FIELD = 138, 139
 """NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX (nvml.h), whose scope is the link's number."""
 KIB = 2**10
-QUIET_S = 0.3
-"""Around a window whose traffic is asked for, nothing is on the links for so long [s]."""
 NARROW = 1
 """NVML_VALUE_TYPE_UNSIGNED_INT (nvml.h): a counter of 32 bits, which begins again at 0."""
 MEMBERS = {NARROW: "uiVal", 2: "ulVal", 3: "ullVal"}
