@@ -1,5 +1,6 @@
 """Each way between two real GPUs is taken and proven; one that is not taken is not."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +53,7 @@ def proof(folder: Path, platform: PlannedPlatform, claims: PlannedPlatform) -> P
 @pytest.mark.parametrize("name", list(PLATFORMS))
 def test_a_treatment_is_taken_and_its_way_is_proven(name: str, tmp_path: Path) -> None:
     found = proof(tmp_path, PLATFORMS[name], PLATFORMS[name])
+    sys.stdout.write(f"\nfigure: {name}: {found.traffic}; {found.checks}\n")
     assert {check.name for check in found.checks} == {"treatment_taken", "path_taken"}, found.gaps
     assert [check for check in found.checks if not check.passed] == []
     assert found.traffic is not None and found.traffic.duration_s > 0.2
