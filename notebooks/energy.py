@@ -17,7 +17,7 @@ confidence = None
 
 # %%
 from commwall.analysis.names import Quantity
-from commwall.report import energy, figures, narrative, overview
+from commwall.report import energy, figures, gpu_use, narrative, overview, power_trace
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -40,6 +40,14 @@ picture(
 )
 
 # %% [markdown]
+# ## Power and time apart
+# A slow link lowers the power, since GPUs that wait draw less, and lengthens the time. Energy per
+# sample is their product: the ratio of energies is that of powers times that of times.
+
+# %%
+energy.parts_table(page)
+
+# %% [markdown]
 # ## Power
 # From the energy counter over the timed window, beside it what the driver says when polled and
 # what the GPUs take before the launch.
@@ -52,17 +60,35 @@ picture(
 )
 
 # %%
-energy.power_table(page)
+energy.energy_table(page)
+
+# %%
+picture(
+    power_trace.trace_figure(page.tables, page.looks),
+    "Polled power of all GPUs together in one round; dotted = before the launch. The driver "
+    "averages over about a second, so that the beginning of a window still shows the rest before.",
+)
 
 # %% [markdown]
 # ## How well the GPUs are used
-# MFU is the share of a GPU's arithmetic that the model's own operations take.
+# What the GPUs count of themselves, then MFU: the share of a GPU's arithmetic that the model's own
+# operations take.
+
+# %%
+gpu_use.use_table(page)
 
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("mfu")),
     "Model FLOPs utilisation: bar = geometric mean over rounds, line = interval, marks = rounds.",
 )
+
+# %% [markdown]
+# ## Clocks, temperatures, disturbance
+# A GPU that lowers its clocks, or that others use as well, is marked and kept out of verdicts.
+
+# %%
+gpu_use.disturbance_table(page)
 
 # %% [markdown]
 # ## What this does not show

@@ -16,8 +16,8 @@ campaign = None
 confidence = None
 
 # %%
-from commwall.analysis.names import MEMORY_BANDWIDTH
-from commwall.report import figures, memory, narrative, operations, overview
+from commwall.analysis.names import MEMORY_BANDWIDTH, MEMORY_TRAFFIC
+from commwall.report import figures, gpu_use, memory, narrative, operations, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -52,6 +52,21 @@ picture(
 memory.paths(page)
 
 # %% [markdown]
+# ## What each model takes of it
+# Traffic of a GPU's own memory while it trains, by the GPU's counter. A step moves the same bytes
+# on every link: a slow link lowers their rate because it lengthens the step, not the reverse.
+
+# %%
+gpu_use.memory_table(page)
+
+# %%
+picture(
+    figures.quantity_figure(page.tables, page.looks, MEMORY_TRAFFIC),
+    "Memory traffic of one GPU while training: bar = geometric mean over rounds, line = interval, "
+    "marks = rounds.",
+)
+
+# %% [markdown]
 # ## What devices share
 # The same copy while all devices copy, and while the others wait. A ratio of 1: each has a way of
 # its own; 1/n: n devices share one.
@@ -70,7 +85,9 @@ operations.sizes(page, MEMORY_BANDWIDTH)
 # ## What this does not show
 # Nominal rates are vendors' figures; protocols and refresh take a part that nothing can reach. A
 # GPU or link that is not on file has none, and RAM never has. Copies of pageable memory and copies
-# between devices are asked for one by one, so that at small sizes the host decides.
+# between devices are asked for one by one, so that at small sizes the host decides. The counter of
+# memory traffic is a share of the nominal rate in whole intervals: it tells neither reading from
+# writing nor parts of a step apart, and no counter tells which tensors moved.
 
 # %%
 narrative.not_covered(page, "memory")

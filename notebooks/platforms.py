@@ -16,7 +16,7 @@ campaign = None
 confidence = None
 
 # %%
-from commwall.report import narrative, platforms
+from commwall.report import narrative, path_evidence, platforms
 from commwall.report.page import open_page
 
 page = open_page(root, campaign, confidence)
@@ -36,6 +36,14 @@ platforms.treatments(page)
 
 # %%
 platforms.left_out(page)
+
+# %% [markdown]
+# ## Evidence of path
+# A known transfer in each launch, and what counters and NCCL's log say carried it. A treatment
+# that does not show there took no effect: its numbers enter no verdict.
+
+# %%
+path_evidence.traffic_table(page)
 
 # %% [markdown]
 # ## Machine
@@ -71,6 +79,9 @@ platforms.orders(page)
 
 # %% [markdown]
 # ## What this does not show
+# NVLink counters add up what all links of a GPU carried, whoever sent it; PCIe rates hold protocol
+# beside payload and are read at moments, not over the whole transfer. NCCL's transport alone does
+# not tell NVLink from PCIe.
 
 # %%
 narrative.not_covered(page)

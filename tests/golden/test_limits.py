@@ -8,7 +8,6 @@ import pytest
 from commwall.analysis.derive import Derived, derive
 from commwall.analysis.limit_words import limit_sentence
 from commwall.analysis.limits import (
-    MEMORY_SHARE,
     CaseLimit,
     Limit,
     Parts,
@@ -18,7 +17,7 @@ from commwall.analysis.limits import (
     parts_of,
     split_step,
 )
-from commwall.analysis.names import Quantity
+from commwall.analysis.names import MEMORY_SHARE, Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables import tidy_tables

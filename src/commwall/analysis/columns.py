@@ -3,11 +3,13 @@
 Layer: analysis. Reads and writes no file.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.result import Analysis
+from commwall.schema.plan import Comparison
 from commwall.schema.record import Record
+from commwall.stats.paired import PairedRatio
 
 Row = dict[str, Any]
 _TEXT, _COUNT, _NUMBER, _TRUTH = "string", "Int64", "float64", "boolean"
@@ -156,6 +158,67 @@ COLUMNS: dict[str, dict[str, str]] = {
         "verdict": _TEXT,
     },
     "factors": {**_PAIR, "factor": _TEXT, **_RATIO},
+    "energy": {
+        **_PLATFORM,
+        **ROUND,
+        "rank": _COUNT,
+        "window_s": _NUMBER,
+        "energy_j": _NUMBER,
+        "power_w": _NUMBER,
+        "polled_power_w": _NUMBER,
+        "polled_difference_percent": _NUMBER,
+        "idle_power_w": _NUMBER,
+        "energy_per_sample_j": _NUMBER,
+        "energy_above_idle_per_sample_j": _NUMBER,
+        "admitted": _TRUTH,
+    },
+    "energy_parts": {
+        **_PAIR,
+        **_QUANTITY,
+        "median_a": _NUMBER,
+        "median_b": _NUMBER,
+        **_RATIO,
+        "uncounted_power_w": _NUMBER,
+    },
+    "traffic": {
+        **{name: kind for name, kind in _PLATFORM.items() if name != "case"},
+        **ROUND,
+        "rank": _COUNT,
+        "transfer": _TEXT,
+        "expected_bytes": _COUNT,
+        "duration_s": _NUMBER,
+        "nvlink_sent_bytes": _COUNT,
+        "nvlink_received_bytes": _COUNT,
+        "nvlink_sent_percent": _NUMBER,
+        "pcie_sent_bytes_per_s": _NUMBER,
+        "pcie_received_bytes_per_s": _NUMBER,
+        "loopback_bytes": _COUNT,
+        "transports": _TEXT,
+        "path_taken": _TRUTH,
+        "path_expected": _TEXT,
+        "path_found": _TEXT,
+        "treatment_taken": _TRUTH,
+        "treatment_expected": _TEXT,
+        "treatment_found": _TEXT,
+        "reason": _TEXT,
+    },
+    "disturbance": {
+        **_PLATFORM,
+        "n": _COUNT,
+        "sm_clock_min_hz": _NUMBER,
+        "sm_clock_median_hz": _NUMBER,
+        "sm_clock_max_hz": _NUMBER,
+        "memory_clock_min_hz": _NUMBER,
+        "memory_clock_median_hz": _NUMBER,
+        "memory_clock_max_hz": _NUMBER,
+        "temperature_min_c": _NUMBER,
+        "temperature_median_c": _NUMBER,
+        "temperature_max_c": _NUMBER,
+        "throttled": _COUNT,
+        "contended": _COUNT,
+        "link_degraded": _COUNT,
+        "reason": _TEXT,
+    },
     "links": {
         **_PLATFORM,
         "collective": _TEXT,
@@ -199,12 +262,19 @@ COLUMNS: dict[str, dict[str, str]] = {
 ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
 relative to the other side, negative where the interval reaches beyond 1, empty without interval.
 `mean` is geometric for positive quantities, as `ratio` is. `bound` is false where gloo under the
-emulated link set the time. `rate_ratio` is the own rate over that of nccl-tests."""
+emulated link set the time. `rate_ratio` is the own rate over that of nccl-tests. `rank` is empty
+in `energy` where all counted domains stand together, in `traffic` where nothing was counted.
+`uncounted_power_w` would make up for the difference in energy. `throttled`, `contended` and
+`link_degraded` count records with that mark; readings of all records count there."""
 
 DESCRIPTIONS = {
     "ratios": "one verdict per comparison, case and quantity",
     "pairs": "one ratio per comparison, case, quantity and round",
     "factors": "the throughput gap of each comparison and its factors",
+    "energy": "energy and power of each GPU and of all by the counter, polled, and above idle",
+    "energy_parts": "energy per sample of each comparison and its factors, power and time",
+    "traffic": "which way a known transfer took, by each launch's counters and NCCL's log",
+    "disturbance": "clocks, temperatures and marks of disturbance while training",
     "limits": "where a training step's time goes, and what limits it: medians over rounds",
     "platforms": "each platform over its admitted rounds: mean with interval, extremes, spread",
     "rounds": "one value per platform, case, round and quantity",
@@ -240,3 +310,57 @@ def round_columns(record: Record) -> Row:
 def quantity_columns(quantity: Quantity) -> Row:
     """What a row has a value of."""
     return {"metric": quantity.metric_id, "leg": quantity.leg, "unit": quantity.metric.unit}
+
+
+class Compared(Protocol):
+    """Anything about one comparison and case."""
+
+    @property
+    def comparison(self) -> Comparison:
+        """Which two platforms."""
+
+    @property
+    def suite(self) -> str:
+        """Its suite."""
+
+    @property
+    def case(self) -> str:
+        """Its case."""
+
+
+def pair_columns(part: Compared, analysis: Analysis) -> Row:
+    """Where a row about a comparison belongs."""
+    a, b = part.comparison.a, part.comparison.b
+    return {
+        "campaign": analysis.evidence.index.campaign,
+        "suite": part.suite,
+        "case": part.case,
+        "a": a,
+        "b": b,
+        "label_a": analysis.names[a],
+        "label_b": analysis.names[b],
+        "control": part.comparison.control,
+        "emulated": _any_emulated((a, b), analysis),
+    }
+
+
+def _any_emulated(platforms: tuple[str, ...], analysis: Analysis) -> bool:
+    plan = analysis.evidence.plan
+    return plan is not None and any(is_emulated(plan.platform(name)) for name in platforms)
+
+
+def ratio_columns(ratio: PairedRatio) -> Row:
+    """A ratio with its interval and what its rounds say."""
+    interval = ratio.interval
+    return {
+        "n": ratio.n,
+        "confidence": ratio.confidence,
+        "method": interval.method if interval else None,
+        "ratio": ratio.centre,
+        "ratio_low": interval.low if interval else None,
+        "ratio_high": interval.high if interval else None,
+        "ratio_median": ratio.median,
+        "ratio_min": min(ratio.ratios),
+        "ratio_max": max(ratio.ratios),
+        "rounds_needed": ratio.rounds_needed,
+    }

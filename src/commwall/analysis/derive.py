@@ -5,20 +5,35 @@ negative exposed communication stays negative.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
+from commwall.analysis.energy import whole_energy
+from commwall.analysis.gpu_use import gpu_use
 from commwall.analysis.names import HOST_GAP, Quantity
 from commwall.analysis.points import point_values
+from commwall.analysis.readings import (
+    all_values,
+    by_rank,
+    gap_reason,
+    measured,
+    slowest_rank,
+    training_case,
+    window_samples,
+)
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
-from commwall.schema.result import Series
 
 NO_PEAKS = GpuFactsFile({})
+OF_EVERY_GPU = frozenset({"energy_j", "idle_power_w"})
+"""Metrics that are summed over the GPUs, so that one that lacks makes the sum wrong."""
 MFU = Quantity("mfu")
+PER_WH_ABOVE_IDLE = "efficiency_above_idle_samples_per_wh"
+ABOVE_IDLE = ("energy_j", "idle_power_w")
+"""What energy above idle needs."""
 SECONDS_PER_HOUR = 3600
 StepTimes = Mapping[Leg, float]
 """Leg -> step time of the round [s]: the median over steps of the slowest rank's time."""
@@ -80,7 +95,9 @@ def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
         absent[MFU] = found
     else:
         values[MFU] = found
-    return Derived(values, absent)
+    step_s = fmean(slowest_rank(record, "full")) if "full" in steps else None
+    use = gpu_use(record, step_s, peaks)
+    return Derived(values | use.values, absent | use.absent)
 
 
 def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
@@ -91,7 +108,7 @@ def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
     runtime = record.software.runtime
     if record.platform.device == "cpu":
         return "the peak of a CPU is not on file"
-    if _case(record).precision != "bfloat16":
+    if training_case(record).precision != "bfloat16":
         return "the peaks on file are those of bfloat16"
     if runtime is None or runtime.step_flops is None:
         return "the record does not state the FLOPs of a step"
@@ -104,80 +121,62 @@ def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
     return runtime.step_flops / (steps["full"] * known[0].bfloat16_dense_flops.value)
 
 
-def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
-    """Time of each measured step of a leg [s], shape (steps,): the largest over the ranks."""
-    ranks = [series.values for series in _series(record, "step_time_s", leg)]
-    return tuple(max(times) for times in zip(*ranks, strict=True))
-
-
 def host_gap(record: Record, leg: Leg) -> float | None:
     """Share of a leg's step in which the device waits for the host [1]; None if not measured.
 
     The median step against that of steps enqueued beforehand, on the rank that waits most.
     """
-    timed = {s.rank: median(s.values) for s in _series(record, "step_time_s", leg)}
-    queued = {s.rank: median(s.values) for s in _series(record, "queued_step_time_s", leg)}
+    timed = {s.rank: median(s.values) for s in measured(record, "step_time_s", leg)}
+    queued = {s.rank: median(s.values) for s in measured(record, "queued_step_time_s", leg)}
     return max((1 - queued[rank] / timed[rank] for rank in queued), default=None)
 
 
 def throughput(record: Record, step_time_s: float) -> float:
     """Samples per second of all ranks [sample/s]."""
-    return _case(record).batch_per_gpu * record.platform.world_size / step_time_s
-
-
-def _case(record: Record) -> TrainingCase:
-    """The record's case; formulas are asked of training records only."""
-    assert isinstance(record.case, TrainingCase)
-    return record.case
-
-
-def _series(record: Record, metric_id: str, leg: Leg | None = None) -> list[Series]:
-    return [
-        series
-        for series in record.series
-        if series.metric == metric_id and series.phase == "measured" and series.leg in (leg, None)
-    ]
-
-
-def _all_values(record: Record, metric_id: str) -> Iterator[float]:
-    for series in record.series:
-        if series.metric == metric_id and series.phase == "measured":
-            yield from series.values
+    return training_case(record).batch_per_gpu * record.platform.world_size / step_time_s
 
 
 def _why_no_steps(record: Record, leg: Leg) -> str | None:
-    lengths = {len(series.values) for series in _series(record, "step_time_s", leg)}
+    lengths = {len(series.values) for series in measured(record, "step_time_s", leg)}
     if not lengths or lengths == {0}:
-        return _gap_reason(record, leg, "step_time_s") or f"leg {leg} has no step times"
+        return gap_reason(record, leg, "step_time_s") or f"leg {leg} has no step times"
     if len(lengths) > 1:
         return f"ranks of leg {leg} timed different numbers of steps: {sorted(lengths)}"
-    if min(value for s in _series(record, "step_time_s", leg) for value in s.values) <= 0:
+    if min(value for s in measured(record, "step_time_s", leg) for value in s.values) <= 0:
         return f"leg {leg} has a step time that is not above zero"
     return None
 
 
 def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | None:
     """Reason why a formula lacks an input; None if it has all."""
-    own = _gap_reason(record, formula.metric_id, *formula.metrics)
+    own = gap_reason(record, formula.metric_id, *formula.metrics)
     for leg in formula.legs:
         if leg not in steps:
             return own or f"needs leg {leg}, which has no step times here"
     for metric_id in formula.metrics:
-        if not any(value > 0 for value in _all_values(record, metric_id)):
-            return own or f"needs {metric_id}, which was not measured"
+        if not any(value > 0 for value in all_values(record, metric_id)):
+            return own or _why_not_measured(record, metric_id)
+        if metric_id in OF_EVERY_GPU and record.platform.device == "cuda":
+            count, gpus = len(by_rank(record, metric_id)), record.platform.world_size
+            if count < gpus:
+                return own or f"{metric_id} is of {count} of {gpus} GPUs only"
     if formula.metric_id == "exchange_busbw_bytes_per_s":
         return _why_no_exchange(record)
+    if formula.metric_id == PER_WH_ABOVE_IDLE and _energy_above_idle(record) <= 0:
+        return "the GPUs took no more than before the launch"
     return None
+
+
+def _why_not_measured(record: Record, metric_id: str) -> str:
+    if metric_id == "idle_power_w" and record.platform.device == "cpu":
+        return "the power of a CPU is not polled before a launch"
+    return f"needs {metric_id}, which was not measured"
 
 
 def _why_no_exchange(record: Record) -> str | None:
     if record.platform.world_size < 2:
         return "one process exchanges nothing"
     return None if record.software.runtime else "the record does not state the bucket sizes"
-
-
-def _gap_reason(record: Record, *subjects: str) -> str | None:
-    return next((gap.reason for gap in record.gaps if gap.what in subjects), None)
 
 
 def _exchange_busbw(record: Record, steps: StepTimes) -> float:
@@ -192,13 +191,22 @@ def _exchange_busbw(record: Record, steps: StepTimes) -> float:
 
 
 def _mean_power(record: Record, steps: StepTimes) -> float:
-    return sum(_all_values(record, "energy_j")) / sum(slowest_rank(record, "full"))
+    return sum(all_values(record, "energy_j")) / sum(slowest_rank(record, "full"))
 
 
 def _energy_efficiency(record: Record, steps: StepTimes) -> float:
-    step_count = len(slowest_rank(record, "full"))
-    samples = _case(record).batch_per_gpu * record.platform.world_size * step_count
-    return samples / sum(_all_values(record, "energy_j"))
+    return window_samples(record) / sum(all_values(record, "energy_j"))
+
+
+def _energy_above_idle(record: Record) -> float:
+    """Energy per sample above idle [J/sample]; the formula has seen that both are known."""
+    whole = whole_energy(record)
+    assert whole.above_idle_j is not None
+    return whole.above_idle_j / whole.samples
+
+
+def _time_per_sample(record: Record) -> float:
+    return sum(slowest_rank(record, "full")) / window_samples(record)
 
 
 FORMULAS: tuple[Formula, ...] = (
@@ -206,10 +214,12 @@ FORMULAS: tuple[Formula, ...] = (
     Formula(
         "throughput_tokens_per_s",
         ("full",),
-        lambda r, s: math.prod(_case(r).batch_shape) * r.platform.world_size / s["full"],
+        lambda r, s: math.prod(training_case(r).batch_shape) * r.platform.world_size / s["full"],
     ),
     Formula(
-        "epoch_time_s", ("full",), lambda r, s: _case(r).dataset_samples / throughput(r, s["full"])
+        "epoch_time_s",
+        ("full",),
+        lambda r, s: training_case(r).dataset_samples / throughput(r, s["full"]),
     ),
     Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
     Formula(
@@ -228,9 +238,28 @@ FORMULAS: tuple[Formula, ...] = (
     ),
     Formula("mean_power_w", ("full",), _mean_power, ("energy_j",)),
     Formula(
+        "energy_per_sample_j",
+        ("full",),
+        lambda r, s: 1 / _energy_efficiency(r, s),
+        ("energy_j",),
+    ),
+    Formula("mean_time_per_sample_s", ("full",), lambda r, s: _time_per_sample(r)),
+    Formula(
+        "energy_above_idle_per_sample_j",
+        ("full",),
+        lambda r, s: _energy_above_idle(r),
+        ABOVE_IDLE,
+    ),
+    Formula(
+        PER_WH_ABOVE_IDLE,
+        ("full",),
+        lambda r, s: SECONDS_PER_HOUR / _energy_above_idle(r),
+        ABOVE_IDLE,
+    ),
+    Formula(
         "peak_memory_bytes",
         (),
-        lambda r, s: max(_all_values(r, "peak_memory_bytes")),
+        lambda r, s: max(all_values(r, "peak_memory_bytes")),
         ("peak_memory_bytes",),
     ),
 )

@@ -22,7 +22,8 @@ from statistics import median
 from typing import Literal
 
 from commwall.analysis.derive import MFU
-from commwall.analysis.names import HOST_GAP, Quantity
+from commwall.analysis.gpu_use import nominal_memory_rate
+from commwall.analysis.names import HOST_GAP, MEMORY_SHARE, Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.records.admit import refusals
@@ -40,8 +41,6 @@ OPTIMISER_BYTES = 28
 """Float32 traffic of AdamW for a parameter: 4 values read, 3 written [byte]."""
 QUEUED = "queued_step_time_s"
 HOST_BOUND = "host_bound"
-MEMORY_SHARE = Quantity("memory_share")
-"""Measured traffic of the device's memory by its nominal rate; absent until it is measured."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +150,10 @@ def memory_share_least(record: Record, step_s: float, peaks: GpuFactsFile) -> fl
     Source: definition of `memory_share_least` in the metric registry.
     """
     runtime = record.software.runtime
-    if record.platform.device == "cpu" or runtime is None or runtime.parameters is None:
+    rate = nominal_memory_rate(record, peaks)
+    if isinstance(rate, str) or runtime is None or runtime.parameters is None:
         return None
-    rates = {known.memory_bytes_per_s.value if (known := peaks.of(name)) else None
-             for name in runtime.device_names}  # fmt: skip
-    rate = rates.pop() if len(rates) == 1 else None
-    return None if rate is None else OPTIMISER_BYTES * runtime.parameters / (step_s * rate)
+    return OPTIMISER_BYTES * runtime.parameters / (step_s * rate)
 
 
 def parts_of(cell: Cell, peaks: GpuFactsFile) -> Parts | None:

@@ -9,6 +9,7 @@ from commwall.schema.case import CAPTURING, LEGS, Case, Leg, SuiteName, Training
 from commwall.schema.metric import Metric
 from commwall.schema.metrics import METRICS
 from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.use_metrics import AVERAGED, MEAN
 
 EMULATED = "emulated"
 HOST_GAP = "host_gap_share"
@@ -47,7 +48,10 @@ class Quantity:
 PRIMARY = Quantity("throughput_samples_per_s")
 """The quantity a verdict on training is about; all others explain it."""
 HOST_GAPS = tuple(Quantity(HOST_GAP, leg) for leg in LEGS)
-SIGNED = frozenset({Quantity("exposed_comm_time_s"), Quantity("overlap_ratio"), *HOST_GAPS})
+ABOVE_IDLE = Quantity("energy_above_idle_per_sample_j")
+SIGNED = frozenset(
+    {Quantity("exposed_comm_time_s"), Quantity("overlap_ratio"), ABOVE_IDLE, *HOST_GAPS}
+)
 """Differences, which may be negative; all other quantities are positive."""
 OPERATION_TIME = Quantity("operation_time_s")
 EAGER_TIME = Quantity("eager_time_s")
@@ -68,6 +72,7 @@ _TRAINING: tuple[Quantity, ...] = (
     Quantity("mfu"),
     Quantity("energy_efficiency_samples_per_j"),
     Quantity("energy_efficiency_samples_per_wh"),
+    Quantity("efficiency_above_idle_samples_per_wh"),
     Quantity("mean_power_w"),
     *(Quantity("step_time_s", leg) for leg in LEGS),
     *HOST_GAPS,
@@ -78,10 +83,27 @@ QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {
     "memory": (MEMORY_BANDWIDTH,),
     "collectives": (BUSBW, ALGBW, LATENCY),
 }
-"""Everything of a suite that has one value per round, the quantity its verdicts are about first,
-then in the order readers see it."""
+"""Everything of a suite that is judged, one value per round, the quantity its verdicts are about
+first, then in the order readers see it."""
 
-QUANTITIES = tuple(quantity for own in QUANTITIES_OF.values() for quantity in own)
+MEMORY_SHARE = Quantity("memory_share")
+MEMORY_TRAFFIC = Quantity("memory_traffic_bytes_per_s")
+STEP_TRAFFIC = Quantity("memory_traffic_bytes_per_step")
+ENERGY_PER_SAMPLE = Quantity("energy_per_sample_j")
+TIME_PER_SAMPLE = Quantity("mean_time_per_sample_s")
+MEAN_POWER = Quantity("mean_power_w")
+DESCRIBED: tuple[Quantity, ...] = (
+    ENERGY_PER_SAMPLE,
+    TIME_PER_SAMPLE,
+    ABOVE_IDLE,
+    MEMORY_SHARE,
+    MEMORY_TRAFFIC,
+    STEP_TRAFFIC,
+    *(Quantity(MEAN + metric.id) for metric in AVERAGED),
+)
+"""What has one value per round too and no verdict: it says why others differ."""
+
+QUANTITIES = tuple(quantity for own in (*QUANTITIES_OF.values(), DESCRIBED) for quantity in own)
 PRIMARIES = frozenset(own[0] for own in QUANTITIES_OF.values())
 """The quantity of each suite that its verdicts are about."""
 

@@ -4,11 +4,10 @@ Layer: analysis. Writes no file; `commwall.analysis.files` does. Figures and pag
 tables, so that every number on a page stands in a file beside it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean, geometric_mean, median
-from typing import Any
 
 import pandas as pd
 
@@ -16,23 +15,27 @@ from commwall.analysis.columns import (
     COLUMNS,
     ROUND,
     Row,
+    pair_columns,
     platform_columns,
     quantity_columns,
+    ratio_columns,
     round_columns,
 )
 from commwall.analysis.decompose import Decomposition
+from commwall.analysis.disturbance import disturbance_rows
+from commwall.analysis.energy_parts import energy_part_rows, energy_rows
 from commwall.analysis.limit_words import limit_rows
 from commwall.analysis.links import choice_rows, link_rows
-from commwall.analysis.names import QUANTITIES, SIGNED, is_emulated
+from commwall.analysis.names import QUANTITIES, SIGNED
 from commwall.analysis.pairs import Cell
 from commwall.analysis.paths import path_rows, sharing_rows
 from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.traffic import traffic_rows
 from commwall.analysis.wording import sentence
 from commwall.analysis.yardsticks import yardstick_rows
 from commwall.stats.intervals import geometric_interval, mean_interval
-from commwall.stats.paired import PairedRatio, relative_spread
+from commwall.stats.paired import relative_spread
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Tables:
     pairs: pd.DataFrame
     ratios: pd.DataFrame
     factors: pd.DataFrame
+    energy: pd.DataFrame
+    energy_parts: pd.DataFrame
+    traffic: pd.DataFrame
+    disturbance: pd.DataFrame
     links: pd.DataFrame
     choices: pd.DataFrame
     yardsticks: pd.DataFrame
@@ -67,6 +74,10 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "pairs": _pair_rows,
         "ratios": _ratio_rows,
         "factors": _factor_rows,
+        "energy": energy_rows,
+        "energy_parts": energy_part_rows,
+        "traffic": traffic_rows,
+        "disturbance": disturbance_rows,
         "links": link_rows,
         "choices": choice_rows,
         "yardsticks": yardstick_rows,
@@ -169,7 +180,7 @@ def _summary(values: list[float], analysis: Analysis, *, logs: bool) -> Row:
 
 def _pair_rows(analysis: Analysis) -> Iterator[Row]:
     for verdict in analysis.verdicts:
-        fixed = {**_pair_columns(verdict, analysis), **quantity_columns(verdict.quantity)}
+        fixed = {**pair_columns(verdict, analysis), **quantity_columns(verdict.quantity)}
         ratios = verdict.ratio.ratios if verdict.ratio else [None] * verdict.n
         sides = zip(verdict.values_a, verdict.values_b, strict=True)
         places = zip(verdict.rounds, verdict.round_ids, strict=True)
@@ -182,9 +193,9 @@ def _ratio_rows(analysis: Analysis) -> Iterator[Row]:
     for verdict in analysis.verdicts:
         effect, spreads, medians = verdict.effect, verdict.spreads, verdict.medians or (None, None)
         yield {
-            **_pair_columns(verdict, analysis),
+            **pair_columns(verdict, analysis),
             **quantity_columns(verdict.quantity),
-            **(_ratio_columns(verdict.ratio) if verdict.ratio else {"n": verdict.n}),
+            **(ratio_columns(verdict.ratio) if verdict.ratio else {"n": verdict.n}),
             "median_a": medians[0],
             "median_b": medians[1],
             "spread_a_percent": _percent(spreads[0]),
@@ -208,44 +219,8 @@ def _factor_rows(analysis: Analysis) -> Iterator[Row]:
                 "speed of one process alone": part.per_gpu_speed,
                 "scaling": part.scaling,
             }
-            place = _pair_columns(part, analysis)
-            yield from ({**place, "factor": f, **_ratio_columns(r)} for f, r in factors.items())
-
-
-def _pair_columns(part: Verdict | Decomposition, analysis: Analysis) -> Row:
-    a, b = part.comparison.a, part.comparison.b
-    return {
-        "campaign": analysis.evidence.index.campaign,
-        "suite": part.suite,
-        "case": part.case,
-        "a": a,
-        "b": b,
-        "label_a": analysis.names[a],
-        "label_b": analysis.names[b],
-        "control": part.comparison.control,
-        "emulated": _any_emulated((a, b), analysis),
-    }
-
-
-def _any_emulated(platforms: tuple[str, ...], analysis: Analysis) -> bool:
-    plan = analysis.evidence.plan
-    return plan is not None and any(is_emulated(plan.platform(name)) for name in platforms)
-
-
-def _ratio_columns(ratio: PairedRatio) -> Mapping[str, Any]:
-    interval = ratio.interval
-    return {
-        "n": ratio.n,
-        "confidence": ratio.confidence,
-        "method": interval.method if interval else None,
-        "ratio": ratio.centre,
-        "ratio_low": interval.low if interval else None,
-        "ratio_high": interval.high if interval else None,
-        "ratio_median": ratio.median,
-        "ratio_min": min(ratio.ratios),
-        "ratio_max": max(ratio.ratios),
-        "rounds_needed": ratio.rounds_needed,
-    }
+            place = pair_columns(part, analysis)
+            yield from ({**place, "factor": f, **ratio_columns(r)} for f, r in factors.items())
 
 
 def _percent(share: float | None) -> float | None:

@@ -1,14 +1,18 @@
-"""The energy page: its verdicts, its power figure and table, and what is not counted.
+"""The energy page: power and time apart, counter and polled, power over time, what is not counted.
 
 Layer: report. Reads and writes no file.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 
+from commwall.analysis.energy_parts import PARTS
 from commwall.analysis.tables import Tables
 from commwall.report.figures import Looks, emulated_in, nothing
-from commwall.report.html import Html, bullets, joined, table
+from commwall.report.html import Group, Html, bullets, folded, grouped_table, joined, table
 from commwall.report.page import Page
 from commwall.report.style import (
     INK,
@@ -19,15 +23,76 @@ from commwall.report.style import (
     value_axis,
 )
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import quantity_text
+from commwall.schema.units import around_text, quantity_text, significant
 
-COUNTED, POLLED, IDLE = "mean_power_w", "power_w", "idle_power_w"
+COUNTED, POLLED, IDLE = "power_w", "polled_power_w", "idle_power_w"
+KINDS = (COUNTED, POLLED, IDLE)
+ENERGIES = ("energy_per_sample_j", "energy_above_idle_per_sample_j")
+MLPERF_RULE = (
+    "NVSwitch, NVLink's cables and network adapters are missing, and no estimate stands in for "
+    "them. MLPerf Training bills an interconnect that is not measured with its highest specified "
+    "power, times its share in the run, times the run's time; the makers' specification of these "
+    "parts is not on file here. The table of power and time says how much they may take."
+)
+"""Source: mlcommons/training_policies, power_measurement.adoc, sections "Measure or Estimate
+Interconnects" and "Scoring"."""
 NOT_COUNTED = (
     "Energy is that of the counted domains: on GPUs the boards themselves, on a CPU its packages "
-    "and memory. The host beside GPUs, NVSwitch, network, fans and power supplies are missing.",
+    "and memory. The host beside GPUs, fans and power supplies are missing.",
+    MLPERF_RULE,
     "Where a step waits for the host, the energy of waiting is in the numbers.",
-    "Idle power is read just before a launch; after other work a GPU may not have come to rest.",
+    "Idle power is read just before a launch; after other work a GPU may not have come to rest, "
+    "and what is above idle is then too small.",
 )
+
+
+def parts_table(page: Page) -> Html:
+    """Energy per sample of two platforms as the product of power and time, and what that says."""
+    own = page.tables.energy_parts
+    own = own[~own["control"]]
+    if own.empty:
+        return joined(())  # the verdicts say so
+    tables = []
+    for _, of in own.groupby(["a", "b"], sort=False):
+        lines = [line for _, line in of.groupby("case", sort=False)]
+        first = of.iloc[0]
+        heads = ("case", "energy per sample A", "B", "energy A / B", "= power", "x time per sample",
+                 "n")  # fmt: skip
+        level = f"{100 * first['confidence']:g} % interval"
+        words = f"A = {first['label_a']}, B = {first['label_b']}; ratios with {level}."
+        rows = [("", tuple(_part_cells(line))) for line in lines]
+        tables.append(grouped_table(heads, [Group("", rows)], words))
+        tables.append(bullets(_part_sentence(line) for line in lines))
+    return joined(tables)
+
+
+def _part_cells(line: pd.DataFrame) -> Iterator[str]:
+    energy, *factors = (line[line["metric"] == q.metric_id].iloc[0] for q in PARTS)
+    yield str(energy["case"])
+    yield from (quantity_text(energy[side], energy["unit"]) for side in ("median_a", "median_b"))
+    yield from (_ratio(part) for part in (energy, *factors))
+    yield str(energy["n"])
+
+
+def _ratio(part: Any) -> str:
+    if pd.isna(part["ratio_low"]):
+        return f"{significant(part['ratio'], 4)} (no interval)"
+    ends = (significant(part[name], 4) for name in ("ratio", "ratio_low", "ratio_high"))
+    return around_text(*ends)
+
+
+def _part_sentence(line: pd.DataFrame) -> str:
+    """Which side draws how much for how long, and what parts not counted may take."""
+    energy, power, time = (line[line["metric"] == q.metric_id].iloc[0] for q in PARTS)
+    shown = [significant(part["ratio"], 3) for part in (power, time, energy)]
+    less, more = ("label_a", "label_b") if energy["ratio"] < 1 else ("label_b", "label_a")
+    room = quantity_text(energy["uncounted_power_w"], "W")
+    return (
+        f"{energy['case']}: {energy['label_a']} draws {shown[0]} of the power of "
+        f"{energy['label_b']} for {shown[1]} of its time, which makes {shown[2]} of its energy. "
+        f"Parts that are not counted may take {room} more on {energy[less]} before "
+        f"{energy[more]} takes less energy."
+    )
 
 
 def power_figure(tables: Tables, looks: Looks) -> Figure:
@@ -52,34 +117,53 @@ def power_figure(tables: Tables, looks: Looks) -> Figure:
     return figure
 
 
-def power_table(page: Page) -> Html:
-    """The power figure in numbers."""
-    power = powers(page.tables)
-    shown = [
-        (line["label"], line["case"], *(_watts(line[name]) for name in (COUNTED, POLLED, IDLE)))
-        for line in power.to_dict("records")
-    ]
-    heads = ("platform", "case", "by the counter", "polled", "before the launch")
-    if not shown:
+def energy_table(page: Page) -> Html:
+    """Energy and power of all domains together; of each GPU folded."""
+    whole = _medians(page.tables, whole=True)
+    if whole.empty:
         return joined(())  # the figure says so
-    return table(heads, shown, "Power of all counted domains together, median over rounds.")
+    words = (
+        "All counted domains together, medians of the rounds. Polled is the mean of the driver's "
+        "readings, the difference relative to the counter."
+    )
+    parts = [_energy_rows(whole, words)]
+    each = _medians(page.tables, whole=False)
+    if each["rank"].notna().any():
+        shown = _energy_rows(each, "Each GPU by itself, medians of the rounds.")
+        parts.append(folded("Energy and power of each GPU", shown))
+    return joined(parts)
 
 
 def powers(tables: Tables) -> pd.DataFrame:
-    """One row a platform and case: median over rounds of each kind of power [W].
+    """One row a platform and case: medians over admitted rounds of all domains together."""
+    return _medians(tables, whole=True)
 
-    Polled and idle power are medians of a GPU's readings, summed over the GPUs.
-    """
-    keys = ["platform", "label", "case", "emulated"]
-    counted = tables.rounds[(tables.rounds["metric"] == COUNTED) & tables.rounds["admitted"]]
-    result = counted.groupby(keys, sort=False)["value"].median().rename(COUNTED).to_frame()
-    raw = tables.measurements
-    for metric in (POLLED, IDLE):
-        own = raw[raw["metric"] == metric]
-        each = own.groupby([*keys, "round", "rank"], sort=False)["value"].median()
-        whole = each.groupby([*keys, "round"], sort=False).sum().groupby(keys, sort=False)
-        result = result.join(whole.median().rename(metric))
-    return result.reset_index()
+
+def _medians(tables: Tables, *, whole: bool) -> pd.DataFrame:
+    """Medians over the admitted rounds: of all domains together, or of each rank."""
+    own = tables.energy[tables.energy["admitted"]]
+    own = own[own["rank"].isna() if whole else own["rank"].notna()]
+    keys = ["case", "platform", "label", "emulated", "rank"]
+    groups = own.groupby(keys, sort=False, dropna=False)
+    result = groups[[*ENERGIES, *KINDS, "polled_difference_percent"]].median()
+    return result.assign(n=groups.size()).reset_index()
+
+
+def _energy_rows(medians: pd.DataFrame, caption: str) -> Html:
+    rows = [
+        (
+            line["label"] if pd.isna(line["rank"]) else f"{line['label']}, GPU {line['rank']}",
+            line["case"],
+            *(_text(line[name], "J/sample") for name in ENERGIES),
+            *(_text(line[name], "W") for name in KINDS),
+            _text(line["polled_difference_percent"], "%"),
+            str(line["n"]),
+        )
+        for line in medians.to_dict("records")
+    ]
+    heads = ("platform", "case", "energy per sample", "above idle", "power by the counter",
+             "polled", "before the launch", "polled against counter", "n")  # fmt: skip
+    return table(heads, rows, caption)
 
 
 def not_covered(page: Page) -> Html:
@@ -87,5 +171,5 @@ def not_covered(page: Page) -> Html:
     return bullets(NOT_COUNTED)
 
 
-def _watts(value: float) -> str:
-    return quantity_text(value, "W") if value == value else "absent"  # not NaN
+def _text(value: float, unit: str) -> str:
+    return "absent" if pd.isna(value) else quantity_text(value, unit)

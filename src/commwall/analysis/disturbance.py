@@ -1,0 +1,68 @@
+"""Clocks, temperatures and marks of disturbance while a case trained.
+
+Layer: analysis. Reads no file. Records that are kept out of verdicts count here: a throttled one
+is what a reader looks for.
+"""
+
+from collections.abc import Iterator
+from statistics import median
+
+from commwall.analysis.columns import Row, platform_columns
+from commwall.analysis.readings import all_values, gap_reason
+from commwall.analysis.result import Analysis
+from commwall.schema.case import TrainingCase
+from commwall.schema.record import Record
+from commwall.schema.result import MarkName
+
+STATES = {
+    "sm_clock_hz": ("sm_clock", "hz"),
+    "memory_clock_hz": ("memory_clock", "hz"),
+    "temperature_c": ("temperature", "c"),
+}
+"""Metric -> beginning and end of its columns."""
+DISTURBING: tuple[MarkName, ...] = ("throttled", "contended", "link_degraded")
+ON_CPU = "clocks and temperatures of a CPU are not read"
+NOT_READ = "the records hold no reading of clocks and temperatures"
+
+
+def disturbance_rows(analysis: Analysis) -> Iterator[Row]:
+    """Rows of table `disturbance`: one a platform and training case."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in analysis.evidence.records:
+        if isinstance(record.case, TrainingCase) and record.status.state == "ok":
+            groups.setdefault((record.id.case, record.id.platform), []).append(record)
+    for records in groups.values():
+        yield {
+            **platform_columns(records[0], analysis),
+            "n": len(records),
+            **_states(records),
+            **{name: _marked(records, name) for name in DISTURBING},
+            "reason": _why_no_states(records),
+        }
+
+
+def _states(records: list[Record]) -> Row:
+    """Least, median and greatest reading of each state over ranks and rounds."""
+    columns: Row = {}
+    for metric_id, (start, end) in STATES.items():
+        values = [value for record in records for value in all_values(record, metric_id)]
+        ends = (min(values), median(values), max(values)) if values else (None, None, None)
+        names = (f"{start}_{part}_{end}" for part in ("min", "median", "max"))
+        columns |= dict(zip(names, ends, strict=True))
+    return columns
+
+
+def _marked(records: list[Record], name: MarkName) -> int:
+    return sum(any(mark.name == name for mark in record.marks) for record in records)
+
+
+def _why_no_states(records: list[Record]) -> str | None:
+    """Why there is no reading of any state; None if there is one."""
+    if any(
+        value for record in records for metric in STATES for value in all_values(record, metric)
+    ):
+        return None
+    if records[0].platform.device == "cpu":
+        return ON_CPU
+    reasons = (gap_reason(record, *STATES) for record in records)
+    return next((reason for reason in reasons if reason), NOT_READ)

@@ -1,0 +1,83 @@
+"""How much of its GPUs a training record uses, by the GPUs' own counters.
+
+Layer: analysis. Reads no file. Absent before Hopper and on CPUs, with the reason; nothing is
+taken for it.
+"""
+
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
+from commwall.analysis.readings import by_rank, gap_reason
+from commwall.schema.facts import GpuFactsFile
+from commwall.schema.record import Record
+from commwall.schema.use_metrics import AVERAGED, MEAN
+
+DRAM_MEAN = Quantity(MEAN + "dram_active_share")
+ON_CPU = "a CPU has no such counters"
+NOT_READ = "the record holds no reading of the GPUs' own counters"
+OF_MEMORY = (MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC)
+
+
+@dataclass(frozen=True)
+class GpuUse:
+    """Values of a round, and why others are absent."""
+
+    values: dict[Quantity, float] = field(default_factory=dict)
+    absent: dict[Quantity, str] = field(default_factory=dict)
+
+
+def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> GpuUse:
+    """Means over window and GPUs, and the traffic of the devices' memory.
+
+    Args:
+        record: of suite training.
+        step_s: mean step time of leg full; None where it has none [s].
+        peaks: of the GPUs that are known.
+    """
+    use = GpuUse()
+    for metric in AVERAGED:
+        quantity = Quantity(MEAN + metric.id)
+        found = _mean(record, metric.id)
+        if isinstance(found, str):
+            use.absent[quantity] = found
+        else:
+            use.values[quantity] = found
+    _add_memory(use, nominal_memory_rate(record, peaks), step_s)
+    return use
+
+
+def _add_memory(use: GpuUse, nominal: float | str, step_s: float | None) -> None:
+    """Share, rate and bytes of a step, where the share and the nominal rate are known."""
+    share = use.values.get(DRAM_MEAN)
+    if share is None or isinstance(nominal, str):
+        use.absent.update(dict.fromkeys(OF_MEMORY, use.absent.get(DRAM_MEAN, str(nominal))))
+        return
+    use.values.update({MEMORY_SHARE: share, MEMORY_TRAFFIC: share * nominal})
+    if step_s is None:
+        use.absent[STEP_TRAFFIC] = "leg full has no step times"
+    else:
+        use.values[STEP_TRAFFIC] = share * nominal * step_s
+
+
+def nominal_memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
+    """Nominal rate of the memory of each of the record's GPUs [byte/s], or why it is not known."""
+    runtime = record.software.runtime
+    if record.platform.device == "cpu" or runtime is None:
+        return "the nominal rate of the memory is not known"
+    names = dict.fromkeys(runtime.device_names)
+    known = [peaks.of(name) for name in names]
+    if len(known) != 1 or known[0] is None:
+        return f"the peak of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
+    return known[0].memory_bytes_per_s.value
+
+
+def _mean(record: Record, metric_id: str) -> float | str:
+    """Mean over the window and then over the GPUs; in words why there is none."""
+    if record.platform.device == "cpu":
+        return ON_CPU
+    own, gpus = by_rank(record, metric_id), record.platform.world_size
+    if len(own) == gpus:
+        return fmean(fmean(values) for values in own.values())
+    why = gap_reason(record, metric_id)
+    return why or (f"{metric_id} is of {len(own)} of {gpus} GPUs only" if own else NOT_READ)

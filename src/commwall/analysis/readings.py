@@ -1,0 +1,58 @@
+"""Raw values of one record, as formulas ask for them.
+
+Layer: analysis. Reads no file.
+"""
+
+from collections.abc import Iterator
+
+from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.record import Record
+from commwall.schema.result import Series
+
+
+def training_case(record: Record) -> TrainingCase:
+    """The record's case; asked of training records only."""
+    assert isinstance(record.case, TrainingCase)
+    return record.case
+
+
+def measured(record: Record, metric_id: str, leg: Leg | None = None) -> list[Series]:
+    """Series of a metric without warm-up: of one leg, or that hold for none."""
+    return [
+        series
+        for series in record.series
+        if series.metric == metric_id and series.phase == "measured" and series.leg in (leg, None)
+    ]
+
+
+def by_rank(record: Record, metric_id: str) -> dict[int | None, tuple[float, ...]]:
+    """Values of a metric that has one series a rank, whatever its leg; empty series left out."""
+    return {
+        series.rank: series.values
+        for series in record.series
+        if series.metric == metric_id and series.phase == "measured" and series.values
+    }
+
+
+def all_values(record: Record, metric_id: str) -> Iterator[float]:
+    """Values of a metric of all ranks and legs."""
+    for series in record.series:
+        if series.metric == metric_id and series.phase == "measured":
+            yield from series.values
+
+
+def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
+    """Time of each measured step of a leg [s], shape (steps,): the largest over the ranks."""
+    ranks = [series.values for series in measured(record, "step_time_s", leg)]
+    return tuple(max(times) for times in zip(*ranks, strict=True))
+
+
+def window_samples(record: Record) -> int:
+    """Samples of all ranks in the timed window of leg `full`."""
+    steps = len(slowest_rank(record, "full"))
+    return training_case(record).batch_per_gpu * record.platform.world_size * steps
+
+
+def gap_reason(record: Record, *subjects: str) -> str | None:
+    """Why the record lacks one of the subjects, in its own words; None if it does not say."""
+    return next((gap.reason for gap in record.gaps if gap.what in subjects), None)

@@ -1,0 +1,206 @@
+"""How training uses the GPUs: memory bandwidth, processors, links, clocks.
+
+Layer: report. Reads and writes no file. Values are those of table `platforms`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from commwall.analysis.disturbance import DISTURBING, STATES
+from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
+from commwall.analysis.wording import share_text
+from commwall.report.html import Html, bullets, joined, paragraph, table
+from commwall.report.page import Page
+from commwall.schema.metrics import METRICS
+from commwall.schema.units import around_text, quantity_text
+from commwall.schema.use_metrics import MEAN
+
+OF_MEMORY = (MEMORY_TRAFFIC, MEMORY_SHARE, STEP_TRAFFIC)
+OF_DEVICE = tuple(
+    Quantity(f"{MEAN}{name}")
+    for name in (
+        "dram_active_share",
+        "sm_active_share",
+        "tensor_active_share",
+        "nvlink_sent_bytes_per_s",
+        "nvlink_received_bytes_per_s",
+        "pcie_sent_bytes_per_s",
+        "pcie_received_bytes_per_s",
+    )
+)
+LEAST = METRICS["memory_share_least"]
+UNMEASURED = "not measured"
+KEPT_OUT = "kept out"
+
+
+def memory_table(page: Page) -> Html:
+    """What each case reads and writes in a GPU's memory, beside it the known lower bound."""
+    places = _places(page)
+    rows = [
+        (
+            case,
+            label,
+            *(_cell(page, quantity, case, platform) for quantity in OF_MEMORY),
+            _least(page, case, platform),
+            _n(page, MEMORY_TRAFFIC, case, platform),
+        )
+        for case, platform, label in places
+    ]
+    known = [row for row in rows if set(row[2:6]) - {UNMEASURED, "unknown"}]
+    why = _why(page, MEMORY_TRAFFIC)
+    if not known:
+        return why or paragraph("Memory traffic: no usable record of suite training.", "missing")
+    heads = ("case", "platform", "memory traffic", "share of the nominal rate", "traffic of a step",
+             "lower bound of the share", "n")  # fmt: skip
+    words = "Memory traffic of one GPU while training: median of the rounds (least to greatest)."
+    bound = bullets([f"Lower bound, not a measurement: {LEAST.definition}"])
+    return joined([*([why] if why else []), table(heads, known, words), bound])
+
+
+def use_table(page: Page) -> Html:
+    """How busy memory, processors and links of a GPU are while it trains."""
+    rows = [
+        (case, label, *cells, _n(page, OF_DEVICE[0], case, platform))
+        for case, platform, label in _places(page)
+        for cells in [[_median(page, quantity, case, platform) for quantity in OF_DEVICE]]
+        if set(cells) != {UNMEASURED}
+    ]
+    why = _why(page, *OF_DEVICE)
+    if not rows:
+        return why or paragraph("Use of the GPUs: no usable record of suite training.", "missing")
+    heads = ("case", "platform", "memory", "multiprocessors", "tensor cores", "NVLink sent",
+             "NVLink received", "PCIe sent", "PCIe received", "n")  # fmt: skip
+    words = (
+        "One GPU while training, mean over window and GPUs, median of the rounds; shares are of "
+        "the nominal rate or of the time."
+    )
+    return joined([table(heads, rows, words), *([why] if why else [])])
+
+
+def disturbance_table(page: Page) -> Html:
+    """Clocks, temperatures and marks of every case and platform."""
+    own = page.tables.disturbance
+    lines = own.to_dict("records")
+    if not lines:
+        return paragraph("Clocks and temperatures: no record of suite training.", "missing")
+    marked = bool(own[list(DISTURBING)].to_numpy().any())
+    reasons = bullets(dict.fromkeys(line["reason"] for line in lines if _is_known(line["reason"])))
+    if own["reason"].notna().all() and not marked:
+        absent = paragraph("Absent, and no record is marked as disturbed:", "missing")
+        return joined([absent, reasons])
+    rows = [
+        (
+            line["case"],
+            line["label"],
+            *(_state(line, metric) for metric in STATES),
+            _marks(line),
+            str(line["n"]),
+        )
+        for line in lines
+    ]
+    heads = ("case", "platform", *(METRICS[metric].label for metric in STATES), "marks", "n")
+    words = "Readings in the timed windows: median (least to greatest) over GPUs and rounds."
+    return joined([table(heads, rows, words), reasons])
+
+
+def _state(line: dict[str, Any], metric_id: str) -> str:
+    start, end = STATES[metric_id]
+    values = [line[f"{start}_{part}_{end}"] for part in ("median", "min", "max")]
+    if pd.isna(values[0]):
+        return "absent"
+    shown = [quantity_text(value, METRICS[metric_id].unit) for value in values]
+    return shown[0] if len(set(shown)) == 1 else around_text(*shown)
+
+
+def _marks(line: dict[str, Any]) -> str:
+    words = [
+        f"{name.replace('_', ' ')} in {line[name]} of {line['n']}"
+        for name in DISTURBING
+        if line[name]
+    ]
+    return ", ".join(words) or "none"
+
+
+def _places(page: Page) -> list[tuple[str, str, str]]:
+    """Case, platform and its label wherever a training case has steps."""
+    own = page.tables.limits
+    found = [tuple(row) for row in own[["case", "platform", "label"]].to_numpy()]
+    return [(str(case), str(platform), str(label)) for case, platform, label in found]
+
+
+def _values(page: Page, quantity: Quantity, case: str, platform: str) -> dict[str, Any] | None:
+    rows = page.tables.platforms
+    same = (rows["metric"] == quantity.metric_id) & (rows["case"] == case)
+    own = rows[same & (rows["platform"] == platform)].to_dict("records")
+    return own[0] if own else None
+
+
+def _cell(page: Page, quantity: Quantity, case: str, platform: str) -> str:
+    found = _values(page, quantity, case, platform)
+    if found is None:
+        return _missing(page, quantity, case, platform)
+    shown = [_text(quantity, found[name]) for name in ("median", "min", "max")]
+    return around_text(*shown) if found["n"] > 1 else shown[0]
+
+
+def _median(page: Page, quantity: Quantity, case: str, platform: str) -> str:
+    found = _values(page, quantity, case, platform)
+    if found is None:
+        return _missing(page, quantity, case, platform)
+    return _text(quantity, found["median"])
+
+
+def _missing(page: Page, quantity: Quantity, case: str, platform: str) -> str:
+    """Whether a value is absent, or only of records that no verdict uses."""
+    rows = page.tables.rounds
+    same = (rows["metric"] == quantity.metric_id) & (rows["case"] == case)
+    return KEPT_OUT if (same & (rows["platform"] == platform)).any() else UNMEASURED
+
+
+def _text(quantity: Quantity, value: float) -> str:
+    unit = quantity.metric.unit
+    return share_text(value) if unit == "1" else quantity_text(value, unit)
+
+
+def _n(page: Page, quantity: Quantity, case: str, platform: str) -> str:
+    found = _values(page, quantity, case, platform)
+    return str(found["n"]) if found else "0"
+
+
+def _least(page: Page, case: str, platform: str) -> str:
+    own = page.tables.limits
+    line = own[(own["case"] == case) & (own["platform"] == platform)].iloc[0]
+    least = line["memory_share_least"]
+    return "unknown" if pd.isna(least) else f"{share_text(least)} or more"
+
+
+def _why(page: Page, *quantities: Quantity) -> Html | None:
+    """Why training records lack some values; None if none lacks any."""
+    lines = list(_reasons(page, quantities))
+    return bullets(lines) if lines else None
+
+
+def _reasons(page: Page, quantities: Sequence[Quantity]) -> Iterator[str]:
+    """Each reason with what lacks and where."""
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for cell in page.analysis.cells:
+        for quantity in quantities:
+            if quantity in cell.derived.absent and not cell.refusals:
+                where, what = found.setdefault(cell.derived.absent[quantity], ([], []))
+                where.append(page.analysis.names[cell.record.id.platform])
+                what.append(quantity.label)
+    every = {cell.record.id.platform for cell in page.analysis.cells}
+    for reason, (where, what) in found.items():
+        labels = ", ".join(dict.fromkeys(what)) if len(set(what)) < len(quantities) else "all"
+        places = dict.fromkeys(where)
+        start = (
+            "Not measured" if len(places) == len(every) else f"Not measured on {', '.join(places)}"
+        )
+        some = "" if labels == "all" else f" ({labels})"
+        yield f"{start}{some}: {reason}."
+
+
+def _is_known(text: object) -> bool:
+    return not pd.isna(text)

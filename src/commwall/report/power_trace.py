@@ -1,0 +1,84 @@
+"""Power over time in the timed window of one round.
+
+Layer: report. Reads and writes no file.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from commwall.analysis.tables import Tables
+from commwall.report.figures import Looks, emulated_in, nothing
+from commwall.report.style import Look, new_figure, platform_legend, title_figure, value_axis
+from commwall.schema.metrics import METRICS
+
+POWER, TIME, IDLE = "power_w", "power_time_s", "idle_power_w"
+NO_TIMES = "Power over time: the records do not say when power was read"
+NO_POWER = "Power over time: power was not polled"
+LINES = ("-", "--", "-.", ":")
+
+
+def trace_figure(tables: Tables, looks: Looks) -> Figure:
+    """Polled power of all GPUs together over the window, one line a platform, a panel a case."""
+    raw = tables.measurements
+    power = raw[raw["metric"] == POWER]
+    if power.empty:
+        return nothing(NO_POWER)
+    traces = list(_traces(tables))
+    if not traces:
+        return nothing(NO_TIMES)
+    shown = pd.concat(traces)
+    cases = list(shown.groupby("case", sort=False))
+    figure, panels = new_figure(2.1 for _ in cases)
+    for axes, (case, own) in zip(panels, cases, strict=True):
+        for place, (platform, line) in enumerate(own.groupby("platform", sort=False)):
+            _draw(axes, line, looks[str(platform)], LINES[place % len(LINES)])
+        axes.set_title(f"case {case}, round {own['round'].iloc[0]}")
+        value_axis(axes, METRICS[TIME], label="time since the window began")
+        axes.set_ylabel("all GPUs [W]")
+        axes.set_ylim(bottom=0)
+    platform_legend(figure, shown, looks)
+    title_figure(figure, "Power in the timed window", emulated=emulated_in(shown))
+    return figure
+
+
+def _traces(tables: Tables) -> Iterator[pd.DataFrame]:
+    """Of each case and platform the first round that is not kept out: summed power over time."""
+    raw, energy = tables.measurements, tables.energy
+    used = energy[energy["admitted"]][["platform", "case", "round"]].drop_duplicates()
+    own = raw[raw["metric"].isin([POWER, TIME, IDLE])].merge(used, on=list(used.columns))
+    for (case, _), lines in own.groupby(["case", "platform"], sort=False):
+        first = own[own["case"] == case]["round"].min()
+        trace = _trace(lines[lines["round"] == first])
+        if trace is not None:
+            yield trace
+
+
+def _trace(lines: pd.DataFrame) -> pd.DataFrame | None:
+    """Power of all GPUs at the readings of the first one; None where a time is not known."""
+    total: np.ndarray | None = None
+    grid: np.ndarray | None = None
+    for _, of_rank in lines[lines["metric"] != IDLE].groupby("rank", sort=True):
+        readings = of_rank.pivot(index="step", columns="metric", values="value")
+        if not {POWER, TIME} <= set(readings.columns):
+            return None
+        known = readings.dropna()
+        grid = known[TIME].to_numpy() if grid is None else grid
+        own = np.interp(grid, known[TIME].to_numpy(), known[POWER].to_numpy())
+        total = own if total is None else total + own
+    if total is None:
+        return None
+    idle = lines[lines["metric"] == IDLE].groupby("rank")["value"].median().sum(min_count=1)
+    fixed = lines[["platform", "label", "emulated", "case", "round"]].iloc[0].to_dict()
+    return pd.DataFrame({**fixed, "time_s": grid, "power_w": total, "idle_power_w": idle})
+
+
+def _draw(axes: Axes, line: pd.DataFrame, look: Look, style: str) -> None:
+    """The trace, and dotted what the GPUs took before the launch."""
+    axes.plot(line["time_s"], line["power_w"], style, color=look.color, linewidth=1.6)
+    idle = line["idle_power_w"].iloc[0]
+    if not pd.isna(idle):
+        axes.axhline(idle, color=look.color, linestyle=":", linewidth=1)

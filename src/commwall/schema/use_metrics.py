@@ -1,0 +1,108 @@
+"""Metrics derived from energy and from GPUs' own counters; part of the registry in
+`commwall.schema.metrics`.
+
+Layer: schema. Reads and writes no file.
+"""
+
+from commwall.schema.device_metrics import DEVICE_METRICS
+from commwall.schema.metric import DESIGN, Direction, Metric
+
+MEAN = "mean_"
+AVERAGED = tuple(
+    metric
+    for metric in DEVICE_METRICS
+    if metric.id.endswith("_active_share") or metric.unit == "byte/s"
+)
+"""Counters of which the mean over window and GPUs is a value of the round."""
+
+
+def _derived(
+    metric_id: str, unit: str, direction: Direction, label: str, definition: str, source: str
+) -> Metric:
+    return Metric(
+        id=metric_id,
+        unit=unit,
+        direction=direction,
+        kind="derived",
+        label=label,
+        definition=definition,
+        source=source,
+    )
+
+
+def _mean(metric: Metric) -> Metric:
+    return _derived(
+        f"{MEAN}{metric.id}",
+        metric.unit,
+        "neither",
+        metric.label,
+        f"Mean of {metric.id} over the timed window of leg `full`, then over the GPUs.",
+        metric.source,
+    )
+
+
+USE_METRICS = (
+    _derived(
+        "energy_per_sample_j",
+        "J/sample",
+        "lower",
+        "energy per sample",
+        "energy_j of all counted domains divided by the samples of the timed window of leg "
+        "`full`; the product of mean_power_w and mean_time_per_sample_s.",
+        DESIGN,
+    ),
+    _derived(
+        "mean_time_per_sample_s",
+        "s",
+        "lower",
+        "time per sample",
+        "Time of the steps of leg `full` divided by their samples, of all ranks together. A mean, "
+        "because energy is one; throughput is of the median step.",
+        DESIGN,
+    ),
+    _derived(
+        "energy_above_idle_per_sample_j",
+        "J/sample",
+        "lower",
+        "energy per sample above idle",
+        "As energy_per_sample_j without what the same GPUs would have taken idle: median "
+        "idle_power_w of each, times the time of the steps.",
+        DESIGN,
+    ),
+    _derived(
+        "efficiency_above_idle_samples_per_wh",
+        "sample/Wh",
+        "higher",
+        "samples per watt-hour above idle",
+        "3600 / energy_above_idle_per_sample_j.",
+        DESIGN,
+    ),
+    _derived(
+        "memory_share",
+        "1",
+        "neither",
+        "share of the memory bound",
+        "mean_dram_active_share of a GPU whose nominal rate is on file: measured traffic of the "
+        "device's memory by its nominal rate.",
+        "NVML, GPU performance monitoring, DRAM bandwidth utilisation; config/facts/gpus.yaml",
+    ),
+    _derived(
+        "memory_traffic_bytes_per_s",
+        "byte/s",
+        "neither",
+        "memory traffic",
+        "memory_share times the nominal rate: what one GPU reads and writes in its own memory "
+        "while it trains, mean over the GPUs.",
+        "NVML, GPU performance monitoring, DRAM bandwidth utilisation; config/facts/gpus.yaml",
+    ),
+    _derived(
+        "memory_traffic_bytes_per_step",
+        "byte",
+        "neither",
+        "memory traffic of a step",
+        "memory_traffic_bytes_per_s times the mean step time of leg `full`. The work is the same "
+        "on every link, so that a slow one lowers the rate and not these bytes.",
+        DESIGN,
+    ),
+    *map(_mean, AVERAGED),
+)
