@@ -16,7 +16,7 @@ campaign = None
 confidence = None
 
 # %%
-from commwall.analysis.names import MEMORY_BANDWIDTH, MEMORY_TRAFFIC
+from commwall.analysis.names import MEMORY_BANDWIDTH
 from commwall.report import figures, gpu_use, memory, narrative, operations, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
@@ -61,7 +61,7 @@ gpu_use.memory_table(page)
 
 # %%
 picture(
-    figures.quantity_figure(page.tables, page.looks, MEMORY_TRAFFIC),
+    gpu_use.memory_figure(page.tables, page.looks),
     "Memory traffic of one GPU while training: bar = geometric mean over rounds, line = interval, "
     "marks = rounds.",
 )

@@ -13,10 +13,10 @@ from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
-DRAM_MEAN = Quantity(MEAN + "dram_active_share")
+AVERAGES = {MEMORY_SHARE: "dram_active_share"} | {Quantity(MEAN + m.id): m.id for m in AVERAGED}
+"""Quantity -> the counter whose mean it is."""
 ON_CPU = "a CPU has no such counters"
 NOT_READ = "the record holds no reading of the GPUs' own counters"
-OF_MEMORY = (MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC)
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,8 @@ def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> GpuUse
         peaks: of the GPUs that are known.
     """
     use = GpuUse()
-    for metric in AVERAGED:
-        quantity = Quantity(MEAN + metric.id)
-        found = _mean(record, metric.id)
+    for quantity, metric_id in AVERAGES.items():
+        found = _mean(record, metric_id)
         if isinstance(found, str):
             use.absent[quantity] = found
         else:
@@ -48,12 +47,13 @@ def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> GpuUse
 
 
 def _add_memory(use: GpuUse, nominal: float | str, step_s: float | None) -> None:
-    """Share, rate and bytes of a step, where the share and the nominal rate are known."""
-    share = use.values.get(DRAM_MEAN)
+    """Rate and bytes of a step, where the share and the nominal rate are known."""
+    share = use.values.get(MEMORY_SHARE)
     if share is None or isinstance(nominal, str):
-        use.absent.update(dict.fromkeys(OF_MEMORY, use.absent.get(DRAM_MEAN, str(nominal))))
+        why = use.absent.get(MEMORY_SHARE, str(nominal))
+        use.absent.update({MEMORY_TRAFFIC: why, STEP_TRAFFIC: why})
         return
-    use.values.update({MEMORY_SHARE: share, MEMORY_TRAFFIC: share * nominal})
+    use.values[MEMORY_TRAFFIC] = share * nominal
     if step_s is None:
         use.absent[STEP_TRAFFIC] = "leg full has no step times"
     else:

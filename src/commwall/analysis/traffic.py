@@ -31,7 +31,12 @@ def traffic_rows(analysis: Analysis) -> Iterator[Row]:
 
 
 def _launch_rows(record: Record, analysis: Analysis) -> Iterator[Row]:
-    columns = {**platform_columns(record, analysis), **round_columns(record), **_checks(record)}
+    columns = {
+        **platform_columns(record, analysis),
+        **round_columns(record),
+        "path": record.platform.path,
+        **_checks(record),
+    }
     columns.pop("case")
     traffic = record.traffic
     if traffic is None:
@@ -63,7 +68,7 @@ def _of_rank(values: tuple[T, ...] | None, rank: int) -> T | None:
 
 
 def _checks(record: Record) -> Row:
-    """What the checks on path and treatment expected and found; empty where none was made."""
+    """What the checks on path and treatment expected and found, or why none could be made."""
     columns: Row = {}
     for start, name in (("path", PATH_TAKEN), ("treatment", TREATMENT_TAKEN)):
         check = _check(record, name)
@@ -71,6 +76,7 @@ def _checks(record: Record) -> Row:
             f"{start}_taken": check and check.passed,
             f"{start}_expected": check and check.expected,
             f"{start}_found": check and check.found,
+            f"{start}_reason": None if check else gap_reason(record, name),
         }
     return columns
 

@@ -12,7 +12,16 @@ from matplotlib.figure import Figure
 from commwall.analysis.energy_parts import PARTS
 from commwall.analysis.tables import Tables
 from commwall.report.figures import Looks, emulated_in, nothing
-from commwall.report.html import Group, Html, bullets, folded, grouped_table, joined, table
+from commwall.report.html import (
+    Group,
+    Html,
+    bullets,
+    folded,
+    grouped_table,
+    joined,
+    paragraph,
+    table,
+)
 from commwall.report.page import Page
 from commwall.report.style import (
     INK,
@@ -39,7 +48,6 @@ Interconnects" and "Scoring"."""
 NOT_COUNTED = (
     "Energy is that of the counted domains: on GPUs the boards themselves, on a CPU its packages "
     "and memory. The host beside GPUs, fans and power supplies are missing.",
-    MLPERF_RULE,
     "Where a step waits for the host, the energy of waiting is in the numbers.",
     "Idle power is read just before a launch; after other work a GPU may not have come to rest, "
     "and what is above idle is then too small.",
@@ -51,14 +59,14 @@ def parts_table(page: Page) -> Html:
     own = page.tables.energy_parts
     own = own[~own["control"]]
     if own.empty:
-        return joined(())  # the verdicts say so
+        return paragraph("Power and time: no round has the energy of both sides.", "missing")
     tables = []
     for _, of in own.groupby(["a", "b"], sort=False):
         lines = [line for _, line in of.groupby("case", sort=False)]
         first = of.iloc[0]
         heads = ("case", "energy per sample A", "B", "energy A / B", "= power", "x time per sample",
                  "n")  # fmt: skip
-        level = f"{100 * first['confidence']:g} % interval"
+        level = f"{100 * first['confidence']:g} % interval where rounds spread"
         words = f"A = {first['label_a']}, B = {first['label_b']}; ratios with {level}."
         rows = [("", tuple(_part_cells(line))) for line in lines]
         tables.append(grouped_table(heads, [Group("", rows)], words))
@@ -76,7 +84,7 @@ def _part_cells(line: pd.DataFrame) -> Iterator[str]:
 
 def _ratio(part: Any) -> str:
     if pd.isna(part["ratio_low"]):
-        return f"{significant(part['ratio'], 4)} (no interval)"
+        return significant(part["ratio"], 4)
     ends = (significant(part[name], 4) for name in ("ratio", "ratio_low", "ratio_high"))
     return around_text(*ends)
 
@@ -85,13 +93,22 @@ def _part_sentence(line: pd.DataFrame) -> str:
     """Which side draws how much for how long, and what parts not counted may take."""
     energy, power, time = (line[line["metric"] == q.metric_id].iloc[0] for q in PARTS)
     shown = [significant(part["ratio"], 3) for part in (power, time, energy)]
+    return (
+        f"{energy['case']}: {energy['label_a']} draws {shown[0]} times the power of "
+        f"{energy['label_b']} for {shown[1]} times as long: {shown[2]} times the energy. "
+        f"{_room_text(energy)}"
+    )
+
+
+def _room_text(energy: Any) -> str:
+    """What parts that are not counted may take; nothing where the order itself is not told."""
+    if energy["ratio_low"] < 1 < energy["ratio_high"]:
+        return "Which of the two takes less, these rounds do not tell."
     less, more = ("label_a", "label_b") if energy["ratio"] < 1 else ("label_b", "label_a")
     room = quantity_text(energy["uncounted_power_w"], "W")
     return (
-        f"{energy['case']}: {energy['label_a']} draws {shown[0]} of the power of "
-        f"{energy['label_b']} for {shown[1]} of its time, which makes {shown[2]} of its energy. "
-        f"Parts that are not counted may take {room} more on {energy[less]} before "
-        f"{energy[more]} takes less energy."
+        f"Parts that are not counted may take {room} more on {energy[less]} before {energy[more]} "
+        "takes less."
     )
 
 
@@ -150,25 +167,29 @@ def _medians(tables: Tables, *, whole: bool) -> pd.DataFrame:
 
 
 def _energy_rows(medians: pd.DataFrame, caption: str) -> Html:
+    lines = [line for _, own in medians.groupby("case", sort=False)
+             for line in own.to_dict("records")]  # fmt: skip
     rows = [
         (
-            line["label"] if pd.isna(line["rank"]) else f"{line['label']}, GPU {line['rank']}",
             line["case"],
+            line["label"] if pd.isna(line["rank"]) else f"{line['label']}, GPU {line['rank']}",
             *(_text(line[name], "J/sample") for name in ENERGIES),
             *(_text(line[name], "W") for name in KINDS),
             _text(line["polled_difference_percent"], "%"),
             str(line["n"]),
         )
-        for line in medians.to_dict("records")
+        for line in lines
     ]
-    heads = ("platform", "case", "energy per sample", "above idle", "power by the counter",
+    heads = ("case", "platform", "energy per sample", "above idle", "power by the counter",
              "polled", "before the launch", "polled against counter", "n")  # fmt: skip
     return table(heads, rows, caption)
 
 
 def not_covered(page: Page) -> Html:
     """What the energy numbers leave out."""
-    return bullets(NOT_COUNTED)
+    plan = page.analysis.evidence.plan
+    on_gpus = any(platform.device == "cuda" for platform in (plan.platforms if plan else ()))
+    return bullets((NOT_COUNTED[0], *((MLPERF_RULE,) if on_gpus else ()), *NOT_COUNTED[1:]))
 
 
 def _text(value: float, unit: str) -> str:

@@ -7,30 +7,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from commwall.analysis.disturbance import DISTURBING, STATES
 from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
+from commwall.analysis.tables import Tables
 from commwall.analysis.wording import share_text
+from commwall.report.figures import Looks, nothing, quantity_figure
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import around_text, quantity_text
-from commwall.schema.use_metrics import MEAN
+from commwall.schema.units import around_text, quantity_text, significant, volume_text
+from commwall.schema.use_metrics import AVERAGED, MEAN
 
 OF_MEMORY = (MEMORY_TRAFFIC, MEMORY_SHARE, STEP_TRAFFIC)
-OF_DEVICE = tuple(
-    Quantity(f"{MEAN}{name}")
-    for name in (
-        "dram_active_share",
-        "sm_active_share",
-        "tensor_active_share",
-        "nvlink_sent_bytes_per_s",
-        "nvlink_received_bytes_per_s",
-        "pcie_sent_bytes_per_s",
-        "pcie_received_bytes_per_s",
-    )
-)
+OF_DEVICE = (MEMORY_SHARE, *(Quantity(MEAN + metric.id) for metric in AVERAGED))
 LEAST = METRICS["memory_share_least"]
+BOUND = "Lower bound, not a measurement: " + LEAST.definition.replace("`", "")
 UNMEASURED = "not measured"
 KEPT_OUT = "kept out"
 
@@ -49,14 +42,29 @@ def memory_table(page: Page) -> Html:
         for case, platform, label in places
     ]
     known = [row for row in rows if set(row[2:6]) - {UNMEASURED, "unknown"}]
+    measured = any(set(row[2:5]) - {UNMEASURED} for row in rows)
     why = _why(page, MEMORY_TRAFFIC)
     if not known:
         return why or paragraph("Memory traffic: no usable record of suite training.", "missing")
+    if not measured:
+        return joined([*([why] if why else []), _bounds_table(rows)])
     heads = ("case", "platform", "memory traffic", "share of the nominal rate", "traffic of a step",
              "lower bound of the share", "n")  # fmt: skip
     words = "Memory traffic of one GPU while training: median of the rounds (least to greatest)."
-    bound = bullets([f"Lower bound, not a measurement: {LEAST.definition}"])
-    return joined([*([why] if why else []), table(heads, known, words), bound])
+    return joined([*([why] if why else []), table(heads, known, words), bullets([BOUND])])
+
+
+def memory_figure(tables: Tables, looks: Looks) -> Figure:
+    """Memory traffic of every case and platform; nothing where the table has said why not."""
+    if (tables.platforms["metric"] == MEMORY_TRAFFIC.metric_id).any():
+        return quantity_figure(tables, looks, MEMORY_TRAFFIC)
+    return nothing("")
+
+
+def _bounds_table(rows: list[tuple[str, ...]]) -> Html:
+    """What is certain where nothing was measured."""
+    shown = [(case, label, bound) for case, label, *_, bound, _ in rows]
+    return joined([table(("case", "platform", "lower bound of the share"), shown, BOUND)])
 
 
 def use_table(page: Page) -> Html:
@@ -70,8 +78,7 @@ def use_table(page: Page) -> Html:
     why = _why(page, *OF_DEVICE)
     if not rows:
         return why or paragraph("Use of the GPUs: no usable record of suite training.", "missing")
-    heads = ("case", "platform", "memory", "multiprocessors", "tensor cores", "NVLink sent",
-             "NVLink received", "PCIe sent", "PCIe received", "n")  # fmt: skip
+    heads = ("case", "platform", "memory", *(metric.label for metric in AVERAGED), "n")
     words = (
         "One GPU while training, mean over window and GPUs, median of the rounds; shares are of "
         "the nominal rate or of the time."
@@ -86,10 +93,11 @@ def disturbance_table(page: Page) -> Html:
     if not lines:
         return paragraph("Clocks and temperatures: no record of suite training.", "missing")
     marked = bool(own[list(DISTURBING)].to_numpy().any())
-    reasons = bullets(dict.fromkeys(line["reason"] for line in lines if _is_known(line["reason"])))
+    reasons = list(own["reason"].dropna().unique())
     if own["reason"].notna().all() and not marked:
-        absent = paragraph("Absent, and no record is marked as disturbed:", "missing")
-        return joined([absent, reasons])
+        why = "; ".join(reasons)
+        words = f"Clocks and temperatures: absent, {why}. No record is marked as disturbed."
+        return paragraph(words, "missing")
     rows = [
         (
             line["case"],
@@ -102,7 +110,7 @@ def disturbance_table(page: Page) -> Html:
     ]
     heads = ("case", "platform", *(METRICS[metric].label for metric in STATES), "marks", "n")
     words = "Readings in the timed windows: median (least to greatest) over GPUs and rounds."
-    return joined([table(heads, rows, words), reasons])
+    return joined([table(heads, rows, words), *([bullets(reasons)] if reasons else [])])
 
 
 def _state(line: dict[str, Any], metric_id: str) -> str:
@@ -125,9 +133,11 @@ def _marks(line: dict[str, Any]) -> str:
 
 def _places(page: Page) -> list[tuple[str, str, str]]:
     """Case, platform and its label wherever a training case has steps."""
-    own = page.tables.limits
-    found = [tuple(row) for row in own[["case", "platform", "label"]].to_numpy()]
-    return [(str(case), str(platform), str(label)) for case, platform, label in found]
+    return [
+        (str(case), str(platform), str(label))
+        for case, own in page.tables.limits.groupby("case", sort=False)
+        for platform, label in own[["platform", "label"]].to_numpy()
+    ]
 
 
 def _values(page: Page, quantity: Quantity, case: str, platform: str) -> dict[str, Any] | None:
@@ -142,7 +152,7 @@ def _cell(page: Page, quantity: Quantity, case: str, platform: str) -> str:
     if found is None:
         return _missing(page, quantity, case, platform)
     shown = [_text(quantity, found[name]) for name in ("median", "min", "max")]
-    return around_text(*shown) if found["n"] > 1 else shown[0]
+    return around_text(*shown) if len(set(shown)) > 1 else shown[0]
 
 
 def _median(page: Page, quantity: Quantity, case: str, platform: str) -> str:
@@ -161,6 +171,8 @@ def _missing(page: Page, quantity: Quantity, case: str, platform: str) -> str:
 
 def _text(quantity: Quantity, value: float) -> str:
     unit = quantity.metric.unit
+    if quantity == STEP_TRAFFIC:
+        return volume_text(value)
     return share_text(value) if unit == "1" else quantity_text(value, unit)
 
 
@@ -173,12 +185,14 @@ def _least(page: Page, case: str, platform: str) -> str:
     own = page.tables.limits
     line = own[(own["case"] == case) & (own["platform"] == platform)].iloc[0]
     least = line["memory_share_least"]
-    return "unknown" if pd.isna(least) else f"{share_text(least)} or more"
+    return "unknown" if pd.isna(least) else f"{significant(100 * least, 2)} % or more"
 
 
 def _why(page: Page, *quantities: Quantity) -> Html | None:
     """Why training records lack some values; None if none lacks any."""
     lines = list(_reasons(page, quantities))
+    if len(lines) == 1:
+        return paragraph(lines[0], "missing")
     return bullets(lines) if lines else None
 
 
@@ -200,7 +214,3 @@ def _reasons(page: Page, quantities: Sequence[Quantity]) -> Iterator[str]:
         )
         some = "" if labels == "all" else f" ({labels})"
         yield f"{start}{some}: {reason}."
-
-
-def _is_known(text: object) -> bool:
-    return not pd.isna(text)

@@ -12,6 +12,7 @@ import pandas as pd
 from commwall.analysis.facts import GPU_FIELDS, matrix_of
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page
+from commwall.report.path_evidence import path_lines
 from commwall.schema.plan import PlannedPlatform, PlannedSuite
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
 from commwall.schema.units import quantity_text, rate_text, time_text
@@ -63,8 +64,10 @@ PER_CASE = "software.code_digest"
 
 
 def same_machine(page: Page) -> Html:
-    """Whether the platforms of every round are one machine but for the treatment."""
-    return joined([paragraph(line, "verdict") for line in same_machine_lines(page)], "card")
+    """Whether the platforms of every round are one machine but for the treatment, and whether
+    traffic took the ways that they claim."""
+    lines = [*same_machine_lines(page), *path_lines(page)]
+    return joined([paragraph(line, "verdict") for line in lines], "card")
 
 
 def same_machine_lines(page: Page) -> Iterator[str]:

@@ -18,6 +18,8 @@ from commwall.schema.metrics import METRICS
 POWER, TIME, IDLE = "power_w", "power_time_s", "idle_power_w"
 NO_TIMES = "Power over time: the records do not say when power was read"
 NO_POWER = "Power over time: power was not polled"
+LEGEND_IN = 1.0
+"""Room for title and legend [inch]."""
 LINES = ("-", "--", "-.", ":")
 
 
@@ -32,7 +34,7 @@ def trace_figure(tables: Tables, looks: Looks) -> Figure:
         return nothing(NO_TIMES)
     shown = pd.concat(traces)
     cases = list(shown.groupby("case", sort=False))
-    figure, panels = new_figure(2.1 for _ in cases)
+    figure, panels = new_figure(2.2 + LEGEND_IN / len(cases) for _ in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
         for place, (platform, line) in enumerate(own.groupby("platform", sort=False)):
             _draw(axes, line, looks[str(platform)], LINES[place % len(LINES)])
@@ -40,6 +42,7 @@ def trace_figure(tables: Tables, looks: Looks) -> Figure:
         value_axis(axes, METRICS[TIME], label="time since the window began")
         axes.set_ylabel("all GPUs [W]")
         axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
     platform_legend(figure, shown, looks)
     title_figure(figure, "Power in the timed window", emulated=emulated_in(shown))
     return figure

@@ -78,10 +78,13 @@ def new_figure(heights_in: Iterable[float]) -> tuple[Figure, list[Axes]]:
 def picture(figure: Figure, caption: str) -> Html:
     """A figure with its caption, embedded so that the page stands alone.
 
-    A figure without panels has nothing to show but its label, which says what is missing.
+    A figure without panels has nothing to show but its label, which says what is missing; one
+    without label follows what has said so already.
     """
     if not figure.axes:
         words = str(figure.get_label())
+        if not words:
+            return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
     stream = io.BytesIO()
     with mpl.rc_context(_LOOK):

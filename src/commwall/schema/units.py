@@ -44,6 +44,12 @@ def size_text(size_bytes: float) -> str:
     return f"{count:,.0f} {unit}" if count == int(count) else f"{significant(count)} {unit}"
 
 
+def volume_text(moved_bytes: float) -> str:
+    """An amount of data that was moved [byte], in decimal units as its rate counts it."""
+    text = rate_text(moved_bytes)
+    return text.removesuffix("/s")
+
+
 def frequency_text(frequency_hz: float) -> str:
     """A clock [Hz] in decimal units."""
     return _scaled(frequency_hz, _FREQUENCY)

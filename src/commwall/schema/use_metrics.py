@@ -11,9 +11,10 @@ MEAN = "mean_"
 AVERAGED = tuple(
     metric
     for metric in DEVICE_METRICS
-    if metric.id.endswith("_active_share") or metric.unit == "byte/s"
+    if metric.id in ("sm_active_share", "tensor_active_share") or metric.unit == "byte/s"
 )
-"""Counters of which the mean over window and GPUs is a value of the round."""
+"""Counters of which the mean over window and GPUs is a value of the round; that of the memory's
+has a name of its own."""
 
 
 def _derived(
@@ -82,9 +83,9 @@ USE_METRICS = (
         "1",
         "neither",
         "share of the memory bound",
-        "mean_dram_active_share of a GPU whose nominal rate is on file: measured traffic of the "
-        "device's memory by its nominal rate.",
-        "NVML, GPU performance monitoring, DRAM bandwidth utilisation; config/facts/gpus.yaml",
+        "Mean of dram_active_share over the timed window of leg `full`, then over the GPUs: "
+        "measured traffic of the device's memory by its nominal rate.",
+        "NVML, GPU performance monitoring, DRAM bandwidth utilisation",
     ),
     _derived(
         "memory_traffic_bytes_per_s",

@@ -1,0 +1,217 @@
+"""Energy above idle, power and time apart, use of the GPUs: by hand from the golden GPU records."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from commwall.analysis.derive import Derived, derive
+from commwall.analysis.energy import energy_uses
+from commwall.analysis.energy_parts import EnergyPart, energy_parts, room_w
+from commwall.analysis.limit_words import limit_sentence
+from commwall.analysis.limits import CaseLimit, decide, parts_of
+from commwall.analysis.names import (
+    ABOVE_IDLE,
+    ENERGY_PER_SAMPLE,
+    MEAN_POWER,
+    MEMORY_SHARE,
+    MEMORY_TRAFFIC,
+    STEP_TRAFFIC,
+    TIME_PER_SAMPLE,
+    Quantity,
+)
+from commwall.analysis.pairs import Cell
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.tables import tidy_tables
+from commwall.records.hardware import read_hardware
+from commwall.schema.record import Record
+from commwall.schema.result import Gap, Mark, Series
+from commwall.schema.units import volume_text
+from tests.golden import build
+from tests.golden.gpus import CAMPAIGN, CASE, DIRECT, STAGED, record, write_campaign
+
+PEAKS = read_hardware(Path(__file__).parents[2]).gpus
+PER_WH = Quantity("efficiency_above_idle_samples_per_wh")
+
+
+def values(platform: str, round_: int = 1) -> dict[Quantity, float]:
+    return derive(record(platform, round_), PEAKS).values
+
+
+def without(golden: Record, drop: Callable[[Series], bool], *gaps: Gap) -> Derived:
+    kept = tuple(series for series in golden.series if not drop(series))
+    return derive(golden.model_copy(update={"series": kept, "gaps": gaps}), PEAKS)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "direct", "staged"),
+    [
+        (MEAN_POWER, 600, 400),
+        (TIME_PER_SAMPLE, 0.0125, 0.025),
+        (ENERGY_PER_SAMPLE, 7.5, 10),
+        (ABOVE_IDLE, 5, 5),
+        (PER_WH, 720, 720),
+        (MEMORY_SHARE, 0.5, 0.25),
+        (MEMORY_TRAFFIC, 2.4e12, 1.2e12),
+        (STEP_TRAFFIC, 0.24e12, 0.24e12),
+        (Quantity("mean_sm_active_share"), 0.6, 0.6),
+        (Quantity("mean_tensor_active_share"), 0.3, 0.3),
+        (Quantity("mean_nvlink_sent_bytes_per_s"), 40e9, 0),
+        (Quantity("mean_pcie_received_bytes_per_s"), 1e6, 8e9),
+    ],
+)
+def test_values_of_a_round(quantity: Quantity, direct: float, staged: float) -> None:
+    assert values(DIRECT)[quantity] == pytest.approx(direct)
+    assert values(STAGED)[quantity] == pytest.approx(staged)
+
+
+def test_a_step_moves_the_same_bytes_however_long_it_takes() -> None:
+    moved = [values(STAGED, round_)[STEP_TRAFFIC] for round_ in (1, 2, 3)]
+    assert moved == pytest.approx([0.24e12] * 3)
+    assert volume_text(moved[0]) == "240 GB"
+
+
+def test_energy_of_each_gpu_and_of_both() -> None:
+    first, second, both = energy_uses(record(DIRECT, 1))
+    assert (first.rank, second.rank, both.rank) == (0, 1, None)
+    assert (first.energy_j, both.energy_j, both.samples) == (150, 300, 40)
+    assert (first.power_w, both.power_w) == pytest.approx((300, 600))
+    assert (first.idle_power_w, both.idle_power_w) == (100, 200)
+    assert both.above_idle_j == pytest.approx(200)
+    assert both.polled_difference == pytest.approx(-0.02)
+
+
+def test_one_gpu_without_energy_leaves_no_sum() -> None:
+    golden = record(DIRECT, 1)
+    lacking = without(golden, lambda s: s.metric == "energy_j" and s.rank == 1)
+    assert lacking.absent[MEAN_POWER] == "energy_j is of 1 of 2 GPUs only"
+    assert PER_WH in lacking.absent
+    reason = Gap(what="energy_j", reason="GPU of rank 1: the counter stood still")
+    told = without(golden, lambda s: s.metric == "energy_j" and s.rank == 1, reason)
+    assert told.absent[ENERGY_PER_SAMPLE] == reason.reason
+    kept = tuple(s for s in golden.series if s.metric != "energy_j" or s.rank == 0)
+    one, other, both = energy_uses(golden.model_copy(update={"series": kept}))
+    assert (one.energy_j, other.energy_j, both.energy_j) == (150, None, None)
+    assert both.polled_power_w == pytest.approx(588)
+    assert both.polled_difference is None
+
+
+def test_idle_power_that_one_gpu_lacks_leaves_energy_as_it_is() -> None:
+    found = without(record(DIRECT, 1), lambda s: s.metric == "idle_power_w" and s.rank == 0)
+    assert found.values[ENERGY_PER_SAMPLE] == pytest.approx(7.5)
+    assert found.absent[ABOVE_IDLE] == "idle_power_w is of 1 of 2 GPUs only"
+
+
+def test_gpus_that_take_less_than_idle_have_no_samples_per_watt_hour() -> None:
+    golden = record(DIRECT, 1)
+    hot = tuple(
+        s.model_copy(update={"values": (300.0,)}) if s.metric == "idle_power_w" else s
+        for s in golden.series
+    )
+    found = derive(golden.model_copy(update={"series": hot}), PEAKS)
+    assert found.values[ABOVE_IDLE] == pytest.approx(0)
+    assert found.absent[PER_WH] == "the GPUs took no more than before the launch"
+
+
+def test_what_is_absent_says_why() -> None:
+    def is_dram(series: Series) -> bool:
+        return series.metric == "dram_active_share"
+
+    golden = record(DIRECT, 1)
+    silent = without(golden, is_dram)
+    assert silent.absent[MEMORY_SHARE] == "the record holds no reading of the GPUs' own counters"
+    before = Gap(what="dram_active_share", reason="NVML: no monitoring before Hopper")
+    assert without(golden, is_dram, before).absent[STEP_TRAFFIC] == before.reason
+    half = without(golden, lambda s: is_dram(s) and s.rank == 1)
+    assert half.absent[MEMORY_TRAFFIC] == "dram_active_share is of 1 of 2 GPUs only"
+    assert half.values[Quantity("mean_sm_active_share")] == pytest.approx(0.6)
+    on_cpu = derive(build.record(build.FAST, 1), PEAKS)
+    assert on_cpu.absent[MEMORY_SHARE] == "a CPU has no such counters"
+    assert on_cpu.absent[ABOVE_IDLE] == "the power of a CPU is not polled before a launch"
+
+
+def test_a_gpu_that_is_not_on_file_has_a_share_and_no_rate() -> None:
+    golden = record(DIRECT, 1)
+    runtime = golden.software.runtime
+    assert runtime is not None
+    other = runtime.model_copy(update={"device_names": ("Made-up 9",) * 2})
+    software = golden.software.model_copy(update={"runtime": other})
+    found = derive(golden.model_copy(update={"software": software}), PEAKS)
+    assert found.values[MEMORY_SHARE] == pytest.approx(0.5)
+    assert "peak of Made-up 9 is unknown" in found.absent[MEMORY_TRAFFIC]
+
+
+def test_measured_traffic_decides_between_compute_and_memory() -> None:
+    golden = record(DIRECT, 1)
+    derived = derive(golden, PEAKS)
+    gaps = {Quantity("host_gap_share", leg): 0.0 for leg in ("full", "nosync")}
+    known = replace(derived, values=derived.values | gaps)
+    parts = parts_of(Cell(golden, known, ()), PEAKS)
+    assert parts is not None and parts.memory == pytest.approx(0.5)
+    # 50 of the 90 ms that are the device's own, against 40 of compute
+    assert decide(parts) == "memory"
+    words = limit_sentence(CaseLimit((), parts, "memory", (("memory", 1),)))
+    assert "memory at 55.6 % of its own" in words and "or more" not in words
+
+
+def parts_between(analysis: Analysis, a: str, b: str) -> tuple[EnergyPart, ...]:
+    (pairing,) = (p for p in analysis.pairings if not p.comparison.control)
+    assert (pairing.comparison.a, pairing.comparison.b) == (DIRECT, STAGED)
+    turned = a == STAGED
+    pairs = tuple(pair[::-1] if turned else pair for pair in pairing.pairs)
+    comparison = pairing.comparison.model_copy(update={"a": a, "b": b})
+    return energy_parts(replace(pairing, pairs=pairs, comparison=comparison), 0.95, 7)
+
+
+def test_energy_is_power_times_time(tmp_path: Path) -> None:
+    analysis = analyse_campaign(write_campaign(tmp_path), CAMPAIGN, 0.95)
+    parts = parts_between(analysis, DIRECT, STAGED)
+    energy, power, time = (part.ratio for part in parts)
+    assert (energy.centre, power.centre, time.centre) == pytest.approx((0.75, 1.5, 0.5))
+    assert power.interval is None  # the same in every round
+    assert energy.interval is not None and energy.excludes_one
+    assert energy.interval.low / 1.5 == pytest.approx(time.interval.low if time.interval else 0)
+    assert [part.median_a for part in parts] == pytest.approx([7.5, 600, 0.0125])
+    assert room_w(parts) == pytest.approx(200)
+    # the other way round it is the same 200 W on the same side
+    assert room_w(parts_between(analysis, STAGED, DIRECT)) == pytest.approx(200)
+
+
+def test_rounds_without_energy_on_both_sides_have_no_parts(tmp_path: Path) -> None:
+    def change(golden: Record) -> Record:
+        if golden.id.platform != STAGED or golden.id.round == 2:
+            return golden
+        kept = tuple(s for s in golden.series if s.metric != "energy_j")
+        return golden.model_copy(update={"series": kept})
+
+    analysis = analyse_campaign(write_campaign(tmp_path, change), CAMPAIGN, 0.95)
+    energy, _, time = parts_between(analysis, DIRECT, STAGED)
+    assert (energy.ratio.n, time.ratio.n) == (1, 1)
+    # 600 x 0.1 against 400 x 0.18
+    assert energy.ratio.centre == pytest.approx(60 / 72)
+
+
+def test_clocks_and_marks_of_all_records(tmp_path: Path) -> None:
+    mark = Mark(name="throttled", leg="full", detail="power brake")
+
+    def change(golden: Record) -> Record:
+        hit = golden.id.platform == STAGED and golden.id.round == 3
+        return golden.model_copy(update={"marks": (mark,) if hit else ()})
+
+    analysis = analyse_campaign(write_campaign(tmp_path, change), CAMPAIGN, 0.95)
+    own = tidy_tables(analysis).disturbance.set_index("platform")
+    row = own.loc[STAGED]
+    assert (row["case"], row["n"], row["throttled"], row["contended"]) == (CASE, 3, 1, 0)
+    assert (row["sm_clock_min_hz"], row["sm_clock_median_hz"]) == (1.9e9, 1.98e9)
+    assert (row["temperature_min_c"], row["temperature_max_c"]) == (40, 60)
+    assert own.loc[DIRECT, "throttled"] == 0
+
+
+def test_a_cpu_has_no_clocks_and_says_so(tmp_path: Path) -> None:
+    analysis = analyse_campaign(build.write_campaign(tmp_path), build.CAMPAIGN, 0.95)
+    tables = tidy_tables(analysis)
+    assert set(tables.disturbance["reason"]) == {"clocks and temperatures of a CPU are not read"}
+    assert tables.disturbance["sm_clock_max_hz"].isna().all()
+    assert set(tables.traffic["reason"]) == {"the records hold no counted transfer"}
+    assert tables.energy_parts.empty
