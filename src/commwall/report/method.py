@@ -49,6 +49,7 @@ MARK_WORDS: Mapping[MarkName, str] = {
     f"{100 * LEAST_BOUND_SHARE:g} % of it is the link's",
     "warmup_not_settled": "the step time still moved when the warm-up was given up",
     "energy_doubtful": "two ways to read the energy disagree",
+    "link_degraded": "a device's link to the host ran below what it can",
 }
 
 
