@@ -16,6 +16,9 @@ SUFFIXES = {
     "_time_s": "s",
     "latency_s": "s",
     "_j": "J",
+    "_j_per_sample": "J/sample",
+    "_hz": "Hz",
+    "temperature_c": "°C",
 }
 
 
@@ -62,6 +65,11 @@ def test_a_common_unit_of_a_range_stands_once() -> None:
     assert units.around_text("2.10 ms", "1.90 ms", "2.40 ms") == "2.10 ms (1.90 to 2.40)"
     assert units.around_text("1.00 ms", "990 µs", "1.10 ms") == "1.00 ms (990 µs to 1.10 ms)"
     assert units.around_text("0.5", "0.4", "0.6") == "0.5 (0.4 to 0.6)"
+
+
+def test_what_was_moved_is_in_the_units_of_its_rate() -> None:
+    assert units.volume_text(2.4e11) == "240 GB"
+    assert units.volume_text(5 * 2**30) == "5.37 GB"
 
 
 def test_a_ratio_becomes_a_percentage() -> None:

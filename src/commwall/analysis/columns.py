@@ -168,8 +168,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "polled_power_w": _NUMBER,
         "polled_difference_percent": _NUMBER,
         "idle_power_w": _NUMBER,
-        "energy_per_sample_j": _NUMBER,
-        "energy_above_idle_per_sample_j": _NUMBER,
+        "energy_j_per_sample": _NUMBER,
+        "energy_above_idle_j_per_sample": _NUMBER,
         "admitted": _TRUTH,
     },
     "energy_parts": {

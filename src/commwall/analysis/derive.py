@@ -238,14 +238,14 @@ FORMULAS: tuple[Formula, ...] = (
     ),
     Formula("mean_power_w", ("full",), _mean_power, ("energy_j",)),
     Formula(
-        "energy_per_sample_j",
+        "energy_j_per_sample",
         ("full",),
         lambda r, s: 1 / _energy_efficiency(r, s),
         ("energy_j",),
     ),
-    Formula("mean_time_per_sample_s", ("full",), lambda r, s: _time_per_sample(r)),
+    Formula("mean_sample_time_s", ("full",), lambda r, s: _time_per_sample(r)),
     Formula(
-        "energy_above_idle_per_sample_j",
+        "energy_above_idle_j_per_sample",
         ("full",),
         lambda r, s: _energy_above_idle(r),
         ABOVE_IDLE,

@@ -111,8 +111,8 @@ def _columns(use: EnergyUse) -> Row:
         "polled_power_w": use.polled_power_w,
         "polled_difference_percent": None if difference is None else 100 * difference,
         "idle_power_w": use.idle_power_w,
-        "energy_per_sample_j": None if use.energy_j is None else use.energy_j / use.samples,
-        "energy_above_idle_per_sample_j": (
+        "energy_j_per_sample": None if use.energy_j is None else use.energy_j / use.samples,
+        "energy_above_idle_j_per_sample": (
             None if use.above_idle_j is None else use.above_idle_j / use.samples
         ),
     }

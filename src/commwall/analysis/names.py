@@ -48,7 +48,7 @@ class Quantity:
 PRIMARY = Quantity("throughput_samples_per_s")
 """The quantity a verdict on training is about; all others explain it."""
 HOST_GAPS = tuple(Quantity(HOST_GAP, leg) for leg in LEGS)
-ABOVE_IDLE = Quantity("energy_above_idle_per_sample_j")
+ABOVE_IDLE = Quantity("energy_above_idle_j_per_sample")
 SIGNED = frozenset(
     {Quantity("exposed_comm_time_s"), Quantity("overlap_ratio"), ABOVE_IDLE, *HOST_GAPS}
 )
@@ -88,9 +88,9 @@ first, then in the order readers see it."""
 
 MEMORY_SHARE = Quantity("memory_share")
 MEMORY_TRAFFIC = Quantity("memory_traffic_bytes_per_s")
-STEP_TRAFFIC = Quantity("memory_traffic_bytes_per_step")
-ENERGY_PER_SAMPLE = Quantity("energy_per_sample_j")
-TIME_PER_SAMPLE = Quantity("mean_time_per_sample_s")
+STEP_TRAFFIC = Quantity("step_memory_traffic_bytes")
+ENERGY_PER_SAMPLE = Quantity("energy_j_per_sample")
+TIME_PER_SAMPLE = Quantity("mean_sample_time_s")
 MEAN_POWER = Quantity("mean_power_w")
 DESCRIBED: tuple[Quantity, ...] = (
     ENERGY_PER_SAMPLE,

@@ -36,7 +36,7 @@ from commwall.schema.units import around_text, quantity_text, significant
 
 COUNTED, POLLED, IDLE = "power_w", "polled_power_w", "idle_power_w"
 KINDS = (COUNTED, POLLED, IDLE)
-ENERGIES = ("energy_per_sample_j", "energy_above_idle_per_sample_j")
+ENERGIES = ("energy_j_per_sample", "energy_above_idle_j_per_sample")
 MLPERF_RULE = (
     "NVSwitch, NVLink's cables and network adapters are missing, and no estimate stands in for "
     "them. MLPerf Training bills an interconnect that is not measured with its highest specified "

@@ -36,7 +36,7 @@ def _mean(metric: Metric) -> Metric:
         f"{MEAN}{metric.id}",
         metric.unit,
         "neither",
-        metric.label,
+        f"{metric.label}, mean",
         f"Mean of {metric.id} over the timed window of leg `full`, then over the GPUs.",
         metric.source,
     )
@@ -44,16 +44,16 @@ def _mean(metric: Metric) -> Metric:
 
 USE_METRICS = (
     _derived(
-        "energy_per_sample_j",
+        "energy_j_per_sample",
         "J/sample",
         "lower",
         "energy per sample",
         "energy_j of all counted domains divided by the samples of the timed window of leg "
-        "`full`; the product of mean_power_w and mean_time_per_sample_s.",
+        "`full`; the product of mean_power_w and mean_sample_time_s.",
         DESIGN,
     ),
     _derived(
-        "mean_time_per_sample_s",
+        "mean_sample_time_s",
         "s",
         "lower",
         "time per sample",
@@ -62,11 +62,11 @@ USE_METRICS = (
         DESIGN,
     ),
     _derived(
-        "energy_above_idle_per_sample_j",
+        "energy_above_idle_j_per_sample",
         "J/sample",
         "lower",
         "energy per sample above idle",
-        "As energy_per_sample_j without what the same GPUs would have taken idle: median "
+        "As energy_j_per_sample without what the same GPUs would have taken idle: median "
         "idle_power_w of each, times the time of the steps.",
         DESIGN,
     ),
@@ -75,7 +75,7 @@ USE_METRICS = (
         "sample/Wh",
         "higher",
         "samples per watt-hour above idle",
-        "3600 / energy_above_idle_per_sample_j.",
+        "3600 / energy_above_idle_j_per_sample.",
         DESIGN,
     ),
     _derived(
@@ -97,7 +97,7 @@ USE_METRICS = (
         "NVML, GPU performance monitoring, DRAM bandwidth utilisation; config/facts/gpus.yaml",
     ),
     _derived(
-        "memory_traffic_bytes_per_step",
+        "step_memory_traffic_bytes",
         "byte",
         "neither",
         "memory traffic of a step",
