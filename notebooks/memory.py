@@ -52,7 +52,7 @@ picture(
 memory.paths(page)
 
 # %% [markdown]
-# ## What each model takes of it
+# ## Memory bandwidth of each model
 # Traffic of a GPU's own memory while it trains, by the GPU's counter. A step moves the same bytes
 # on every link: a slow link lowers their rate because it lengthens the step, not the reverse.
 

@@ -36,7 +36,7 @@ def _mean(metric: Metric) -> Metric:
         f"{MEAN}{metric.id}",
         metric.unit,
         "neither",
-        f"{metric.label}, mean",
+        f"mean {metric.label.replace(', ', ' ')}",
         f"Mean of {metric.id} over the timed window of leg `full`, then over the GPUs.",
         metric.source,
     )
