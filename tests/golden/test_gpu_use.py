@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from commwall.analysis.derive import Derived, derive
@@ -25,6 +27,8 @@ from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.records.hardware import read_hardware
+from commwall.report.gpu_use import disturbance_table
+from commwall.report.page import open_page
 from commwall.schema.record import Record
 from commwall.schema.result import Gap, Mark, Series
 from commwall.schema.units import volume_text
@@ -194,10 +198,12 @@ def test_rounds_without_energy_on_both_sides_have_no_parts(tmp_path: Path) -> No
 
 def test_clocks_and_marks_of_all_records(tmp_path: Path) -> None:
     mark = Mark(name="throttled", leg="full", detail="power brake")
+    gap = Gap(what="contended", reason="the host's numbers")
 
     def change(golden: Record) -> Record:
         hit = golden.id.platform == STAGED and golden.id.round == 3
-        return golden.model_copy(update={"marks": (mark,) if hit else ()})
+        update = {"marks": (mark,), "gaps": (gap,)} if hit else {}
+        return golden.model_copy(update=update)
 
     analysis = analyse_campaign(write_campaign(tmp_path, change), CAMPAIGN, 0.95)
     own = tidy_tables(analysis).disturbance.set_index("platform")
@@ -205,7 +211,11 @@ def test_clocks_and_marks_of_all_records(tmp_path: Path) -> None:
     assert (row["case"], row["n"], row["throttled"], row["contended"]) == (CASE, 3, 1, 0)
     assert (row["sm_clock_min_hz"], row["sm_clock_median_hz"]) == (1.9e9, 1.98e9)
     assert (row["temperature_min_c"], row["temperature_max_c"]) == (40, 60)
-    assert own.loc[DIRECT, "throttled"] == 0
+    assert row["not_ruled_out"] == "contended (the host's numbers)"
+    assert own.loc[DIRECT, "throttled"] == 0 and pd.isna(own.loc[DIRECT, "not_ruled_out"])
+    shown = unescape(disturbance_table(open_page(tmp_path, CAMPAIGN, 0.95)).markup)
+    assert "<td>throttled in 1 of 3</td>" in shown
+    assert "Not ruled out on host-staged: contended (the host's numbers)." in shown
 
 
 def test_a_cpu_has_no_clocks_and_says_so(tmp_path: Path) -> None:

@@ -142,6 +142,16 @@ def test_power_over_time_adds_the_gpus_up(published: Layout) -> None:
     assert "[W]" in axes.get_ylabel()
 
 
+def test_the_round_that_most_platforms_have_is_drawn(published: Layout) -> None:
+    page = open_page(published.root, CAMPAIGN, 0.95)
+    energy = page.tables.energy
+    first = (energy["platform"] == STAGED) & (energy["round"] == 1)
+    tables = type(page.tables)(**{**vars(page.tables), "energy": energy[~first]})
+    (axes,) = trace_figure(tables, page.looks).axes
+    assert axes.get_title(loc="left") == f"case {CASE}, round 2"
+    assert len(axes.get_lines()) == 2 * len(PLATFORMS)
+
+
 def test_power_without_times_is_not_drawn(published: Layout) -> None:
     page = open_page(published.root, CAMPAIGN, 0.95)
     raw = page.tables.measurements

@@ -220,6 +220,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "throttled": _COUNT,
         "contended": _COUNT,
         "link_degraded": _COUNT,
+        "not_ruled_out": _TEXT,
         "reason": _TEXT,
     },
     "links": {

@@ -37,6 +37,7 @@ def disturbance_rows(analysis: Analysis) -> Iterator[Row]:
             "n": len(records),
             **_states(records),
             **{name: _marked(records, name) for name in DISTURBING},
+            "not_ruled_out": _not_ruled_out(records),
             "reason": _why_no_states(records),
         }
 
@@ -54,6 +55,17 @@ def _states(records: list[Record]) -> Row:
 
 def _marked(records: list[Record], name: MarkName) -> int:
     return sum(any(mark.name == name for mark in record.marks) for record in records)
+
+
+def _not_ruled_out(records: list[Record]) -> str | None:
+    """Marks that some record could neither be given nor spared, each with the reason."""
+    found = dict.fromkeys(
+        f"{gap.what.replace('_', ' ')} ({gap.reason})"
+        for record in records
+        for gap in record.gaps
+        if gap.what in DISTURBING
+    )
+    return "; ".join(found) or None
 
 
 def _why_no_states(records: list[Record]) -> str | None:

@@ -89,15 +89,15 @@ def use_table(page: Page) -> Html:
 def disturbance_table(page: Page) -> Html:
     """Clocks, temperatures and marks of every case and platform."""
     own = page.tables.disturbance
-    lines = own.to_dict("records")
-    if not lines:
+    records = own.to_dict("records")
+    if not records:
         return paragraph("Clocks and temperatures: no record of suite training.", "missing")
     marked = bool(own[list(DISTURBING)].to_numpy().any())
     reasons = list(own["reason"].dropna().unique())
     if own["reason"].notna().all() and not marked:
         why = "; ".join(reasons)
         words = f"Clocks and temperatures: absent, {why}. No record is marked as disturbed."
-        return paragraph(words, "missing")
+        return paragraph(" ".join((words, *_doubts(own))), "missing")
     rows = [
         (
             line["case"],
@@ -106,11 +106,20 @@ def disturbance_table(page: Page) -> Html:
             _marks(line),
             str(line["n"]),
         )
-        for line in lines
+        for line in records
     ]
     heads = ("case", "platform", *(METRICS[metric].label for metric in STATES), "marks", "n")
     words = "Readings in the timed windows: median (least to greatest) over GPUs and rounds."
-    return joined([table(heads, rows, words), *([bullets(reasons)] if reasons else [])])
+    lines = [*reasons, *_doubts(own)]
+    return joined([table(heads, rows, words), *([bullets(lines)] if lines else [])])
+
+
+def _doubts(disturbance: pd.DataFrame) -> Iterator[str]:
+    """Marks that could not be ruled out, once for all places with the same."""
+    known = disturbance.dropna(subset=["not_ruled_out"])
+    for doubt, own in known.groupby("not_ruled_out", sort=False):
+        places = ", ".join(dict.fromkeys(own["label"]))
+        yield f"Not ruled out on {places}: {doubt}."
 
 
 def _state(line: dict[str, Any], metric_id: str) -> str:

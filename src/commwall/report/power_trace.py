@@ -49,15 +49,17 @@ def trace_figure(tables: Tables, looks: Looks) -> Figure:
 
 
 def _traces(tables: Tables) -> Iterator[pd.DataFrame]:
-    """Of each case and platform the first round that is not kept out: summed power over time."""
+    """Summed power over time, of each case in the first round that most platforms can show."""
     raw, energy = tables.measurements, tables.energy
     used = energy[energy["admitted"]][["platform", "case", "round"]].drop_duplicates()
     own = raw[raw["metric"].isin([POWER, TIME, IDLE])].merge(used, on=list(used.columns))
-    for (case, _), lines in own.groupby(["case", "platform"], sort=False):
-        first = own[own["case"] == case]["round"].min()
-        trace = _trace(lines[lines["round"] == first])
-        if trace is not None:
-            yield trace
+    for _, of_case in own.groupby("case", sort=False):
+        platforms = of_case.groupby("round")["platform"].nunique()
+        shown = of_case[of_case["round"] == platforms.idxmax()]
+        for _, lines in shown.groupby("platform", sort=False):
+            trace = _trace(lines)
+            if trace is not None:
+                yield trace
 
 
 def _trace(lines: pd.DataFrame) -> pd.DataFrame | None:
