@@ -32,6 +32,7 @@ def spoilt(golden: Record) -> Record:
         gaps = (
             Gap(what="path_taken", reason=UNPROVEN),
             Gap(what="traffic.nvlink", reason="no permission"),
+            Gap(what="traffic", reason="NVML is not there"),
         )
         uncounted = golden.traffic and golden.traffic.model_copy(
             update={"nvlink_sent_bytes": None, "nvlink_received_bytes": None}
@@ -70,6 +71,7 @@ def test_another_way_and_an_unproven_one_are_told(tmp_path: Path) -> None:
     assert "round 3, way: found all on NVLink; expected none on NVLink. Kept out" in shown
     assert f"rounds 1 to 3, way not proven: {UNPROVEN.replace(chr(39), '&#x27;')}." in shown
     assert "not read, nvlink: no permission." in shown
+    assert "not read, counters of the links: NVML is not there." in shown
     (refused,) = (cell for cell in page.analysis.cells if cell.refusals)
     assert (refused.record.id.platform, refused.record.id.round) == (STAGED, 3)
 

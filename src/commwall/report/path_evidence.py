@@ -146,11 +146,13 @@ def _without(bare: pd.DataFrame) -> Iterator[str]:
 def _unread(page: Page) -> Iterator[str]:
     """Counters and log lines of the transfer that could not be read."""
     found: dict[str, list[str]] = {}
-    for cell in page.analysis.cells:
-        for gap in cell.record.gaps:
-            if gap.what.startswith("traffic."):
-                words = f"{gap.what.removeprefix('traffic.').replace('_', ' ')}: {gap.reason}"
-                found.setdefault(words, []).append(page.analysis.names[cell.record.id.platform])
+    records = [cell.record for cell in page.analysis.cells if cell.record.traffic]
+    for record in records:
+        for gap in record.gaps:
+            start, _, part = gap.what.partition(".")
+            if start == "traffic":
+                words = f"{part.replace('_', ' ') or 'counters of the links'}: {gap.reason}"
+                found.setdefault(words, []).append(page.analysis.names[record.id.platform])
     for words, labels in found.items():
         yield f"{', '.join(dict.fromkeys(labels))}, not read, {words}."
 
