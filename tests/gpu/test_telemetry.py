@@ -29,7 +29,7 @@ from commwall.host.gpu_power import PERIOD_S, read
 from commwall.host.gpu_state import read_state
 from commwall.host.gpu_users import look_at_users
 from commwall.host.gpus import opened_nvml, probe_gpus
-from commwall.host.link_counters import LinkTraffic, active_links, read_links
+from commwall.host.link_counters import LinkTraffic, read_links
 from commwall.host.nvml_reader import visible_gpus
 from commwall.host.processes import MARK_VARIABLE
 from commwall.records.hardware import read_hardware
@@ -188,11 +188,11 @@ def test_what_readings_cost() -> None:
     """Together less than the quiet in which the links are read."""
     with opened_nvml() as nvml:
         gpus = visible_gpus(nvml)[:RANKS]
-        gpu, links, monitor = gpus[0], active_links(gpus[0]), Monitor(gpus[0])
+        gpu, monitor = gpus[0], Monitor(gpus[0])
         calls: dict[str, Callable[[], object]] = {
             "energy": lambda: read(gpu, with_power=False),
             "energy and power": lambda: read(gpu, with_power=True),
-            "links": lambda: read_links(gpu, links),
+            "links": lambda: read_links(gpu),
             "monitoring": monitor.look,
             "state": lambda: read_state(gpu),
             "users": lambda: look_at_users(gpus, MARK),

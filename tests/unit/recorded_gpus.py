@@ -1,7 +1,7 @@
 """Two GPUs replayed on a clock of their own: 20 s of replies as two H200 GPUs give them.
 
-They idle at 76 W for 2 s, then work at 650 W; the energy counter moves every 100 ms, and each of
-18 links sends 1 MiB/s and receives 2 MiB/s. A test changes the replies it is about.
+They idle at 76 W for 2 s, then work at 650 W; the energy counter moves every 100 ms, and their
+NVLinks send 1 MiB/s and receive 2 MiB/s. A test changes the replies it is about.
 """
 
 import sys
@@ -50,7 +50,7 @@ class Clock:
         return 1000 * (WORKING_W if self.ns >= IDLE_S * SECOND else IDLE_W)
 
     def links(self, fields: list[tuple[int, int]]) -> list[Any]:
-        """KiB since the start; links 0 to 17, which send (138) and receive (139)."""
+        """KiB since the start over all links, which send (138) and receive (139)."""
         return [field(self.ns * 1024 * (number - 137) // SECOND) for number, _ in fields]
 
 

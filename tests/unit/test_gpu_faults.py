@@ -232,8 +232,8 @@ def test_link_counters_give_the_payload_of_the_window(replay: Any, change: Chang
     """Read 200 ms apart, at the very ends of this window."""
     traffic = replay(change).traffic(START_NS, END_NS)
     assert isinstance(traffic, LinkTraffic)
-    assert traffic.nvlink_sent_bytes == (18 * 10 * 2**20,) * 2
-    assert traffic.nvlink_received_bytes == (18 * 20 * 2**20,) * 2
+    assert traffic.nvlink_sent_bytes == (10 * 2**20,) * 2
+    assert traffic.nvlink_received_bytes == (20 * 2**20,) * 2
     assert traffic.pcie_sent_bytes_per_s == pytest.approx((2**20,) * 2)
     assert traffic.pcie_received_bytes_per_s == pytest.approx((2**21,) * 2)
     assert traffic.gaps == ()
@@ -242,7 +242,7 @@ def test_link_counters_give_the_payload_of_the_window(replay: Any, change: Chang
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (beginning_again, "GPU of rank 1: 1 of 36 link counters fell"),
+        (beginning_again, "GPU of rank 1: a link counter fell"),
         (always(FIELDS, deny), "NVML: Insufficient Permissions"),
         (always(FIELDS, lambda h, fields: [field(0, error=3)] * len(fields)), "Not Supported"),
         (always(FIELDS, lambda h, fields: [field(0, kind=0)] * len(fields)), "no count"),

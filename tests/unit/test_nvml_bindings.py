@@ -9,7 +9,14 @@ import pytest
 from commwall.host.gpm import QUERY_VERSION, QUESTIONS, Monitor
 from commwall.host.gpu_state import MEMORY_CLOCK, SM_CLOCK, TEMPERATURE_SENSOR
 from commwall.host.gpu_telemetry import RECEIVED, SENT
-from commwall.host.link_counters import MEMBERS, NARROW, RECEIVED_FIELD, SENT_FIELD, read_links
+from commwall.host.link_counters import (
+    ALL_LINKS,
+    MEMBERS,
+    NARROW,
+    RECEIVED_FIELD,
+    SENT_FIELD,
+    read_links,
+)
 from commwall.host.nvml_reader import AskedGpu
 from tests.unit.fake_nvml import GPM, fake_nvml
 
@@ -87,10 +94,11 @@ def test_links_go_through_the_real_structures(monkeypatch: pytest.MonkeyPatch) -
         values = (pynvml.c_nvmlFieldValue_t * len(fields))()
         for value, (number, link) in zip(values, fields, strict=True):
             value.valueType = pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
-            value.value.ullVal = 2**40 * (number - 137) + link
+            assert pynvml.c_nvmlFieldValue_t(scopeId=link).scopeId == ALL_LINKS
+            value.value.ullVal = 2**40 * (number - 137)
         return values
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetFieldValues", answer)
-    reading = read_links(AskedGpu(pynvml, 0, {}), [0, 1])
+    reading = read_links(AskedGpu(pynvml, 0, {}))
     assert reading is not None and not reading.narrow
-    assert list(reading.counters_kib) == [2**40, 2**40 + 1, 2**41, 2**41 + 1]
+    assert list(reading.counters_kib) == [2**40, 2**41]

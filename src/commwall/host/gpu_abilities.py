@@ -9,7 +9,7 @@ from pathlib import Path
 
 from commwall.host.gpm import QUESTIONS, Interval, Monitor
 from commwall.host.gpus import NvmlMissing, opened_nvml
-from commwall.host.link_counters import active_links, read_links
+from commwall.host.link_counters import has_links, read_links
 from commwall.host.nvml_reader import AskedGpu, visible_gpus
 from commwall.schema.metrics import METRICS
 
@@ -65,6 +65,6 @@ def _lacking(gpu: AskedGpu, interval: Interval | None) -> str | None:
 
 
 def _uncounted(gpus: Sequence[AskedGpu]) -> list[str | None]:
-    read = [read_links(gpu, active_links(gpu)) for gpu in gpus]
+    read = [read_links(gpu) if has_links(gpu) else None for gpu in gpus]
     pairs = zip(gpus, read, strict=True)
     return [None if reading else gpu.refusals["nvlink"] for gpu, reading in pairs]

@@ -22,7 +22,7 @@ from commwall.host.gpu_state import (
     state_found,
 )
 from commwall.host.gpu_users import Look, look_at_users, users_found
-from commwall.host.link_counters import LinkReading, active_links, carried, read_links
+from commwall.host.link_counters import LinkReading, carried, has_links, read_links
 from commwall.host.nvml_reader import AskedGpu, NvmlReader, merged_gaps
 from commwall.schema.result import QUIET_S, Gap, Mark
 
@@ -65,13 +65,13 @@ class LookReader(NvmlReader):
 
     def read_gpus(self, gpus: Sequence[AskedGpu]) -> None:
         """Read links and performance counters at every tick, the rest at every third."""
-        links = [active_links(gpu) for gpu in gpus]
+        linked = [has_links(gpu) for gpu in gpus]
         self.pcie_most = tuple(pcie_link(gpu, "Max") for gpu in gpus)
         monitors = [Monitor(gpu) for gpu in gpus]
         try:
             for number in self.ticks():
                 for rank, gpu in enumerate(gpus):
-                    self._look(rank, gpu, links[rank], monitors[rank])
+                    self._look(rank, gpu, monitors[rank], linked=linked[rank])
                 if number % STATE_EVERY == 0:
                     known = frozenset[int]().union(*(look.own for look in self.looks[-1:]))
                     self.looks.append(look_at_users(gpus, self._mark, known))
@@ -81,8 +81,8 @@ class LookReader(NvmlReader):
             for monitor in monitors:
                 monitor.close()
 
-    def _look(self, rank: int, gpu: AskedGpu, links: Sequence[int], monitor: Monitor) -> None:
-        if counted := read_links(gpu, links):
+    def _look(self, rank: int, gpu: AskedGpu, monitor: Monitor, *, linked: bool) -> None:
+        if linked and (counted := read_links(gpu)):
             self.links[rank].append(counted)
         if interval := monitor.look():
             self.intervals[rank].append(interval)

@@ -1,8 +1,8 @@
 """What the links of GPUs carried between two moments, from NVML's counters.
 
-Layer: host. Reads and writes no file. NVLink is counted by link, in KiB of payload; PCIe has a
-rate only. A counter that fell is either one of 32 bits that began again, which NVML tells by its
-type, or nonsense.
+Layer: host. Reads and writes no file. NVLink is counted in KiB of payload; NVML adds the links of a
+GPU up ten times faster than it tells them one by one. PCIe has a rate only. A counter that fell is
+either one of 32 bits that began again, which NVML tells by its type, or nonsense.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from commwall.host.nvml_reader import AskedGpu, merged_gaps
 from commwall.schema.result import QUIET_S, Gap
 
 SENT_FIELD, RECEIVED_FIELD = 138, 139
-"""NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX (nvml.h), whose scope is the link's number."""
+"""NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX (nvml.h), whose scope is a link's number."""
+ALL_LINKS = 2**32 - 1
+"""Scope that stands for the sum over all links (nvml.h: UINT_MAX)."""
 KIB = 2**10
 NARROW = 1
 """NVML_VALUE_TYPE_UNSIGNED_INT (nvml.h): a counter of 32 bits, which begins again at 0."""
@@ -50,28 +52,24 @@ class LinkReading(NamedTuple):
     ended_ns: int
     """After they had come [ns]."""
     counters_kib: array[int]
-    """Sent on each link, then received on each link [KiB]."""
+    """Sent, received [KiB]."""
     narrow: bool
     """They have 32 bits."""
 
 
-def active_links(gpu: AskedGpu) -> tuple[int, ...]:
-    """Numbers of the NVLinks of a GPU that are up; why there is none is kept as a refusal."""
-    states = {
-        link: gpu.ask("state", "nvmlDeviceGetNvLinkState", link) for link in range(MOST_LINKS)
-    }
-    links = tuple(link for link, state in states.items() if state)
-    if not links:
-        said = gpu.refusals.get("state")
-        gpu.refusals["nvlink"] = "no NVLink of the GPU is up" + (f" ({said})" if said else "")
-    return links
+def has_links(gpu: AskedGpu) -> bool:
+    """Whether an NVLink of a GPU is up; why there is none is kept as a refusal."""
+    states = [gpu.ask("state", "nvmlDeviceGetNvLinkState", link) for link in range(MOST_LINKS)]
+    if any(states):
+        return True
+    said = gpu.refusals.get("state")
+    gpu.refusals["nvlink"] = "no NVLink of the GPU is up" + (f" ({said})" if said else "")
+    return False
 
 
-def read_links(gpu: AskedGpu, links: Sequence[int]) -> LinkReading | None:
-    """Counters of these links now; None if one was refused, which the GPU then keeps."""
-    if not links:
-        return None
-    fields = [(field, link) for field in (SENT_FIELD, RECEIVED_FIELD) for link in links]
+def read_links(gpu: AskedGpu) -> LinkReading | None:
+    """Counters of all links now; None if one was refused, which the GPU then keeps."""
+    fields = [(field, ALL_LINKS) for field in (SENT_FIELD, RECEIVED_FIELD)]
     begun_ns = time.monotonic_ns()
     answers = gpu.ask("nvlink", "nvmlDeviceGetFieldValues", fields)
     ended_ns = time.monotonic_ns()
@@ -113,11 +111,10 @@ def carried(readings: Sequence[LinkReading], start_ns: int, end_ns: int) -> tupl
 def _difference(before: LinkReading, after: LinkReading) -> tuple[int, int] | str:
     rises = [_rise(*pair, after.narrow) for pair in
              zip(before.counters_kib, after.counters_kib, strict=True)]  # fmt: skip
-    known = [rise for rise in rises if rise is not None]
-    if len(known) < len(rises):
-        return f"{len(rises) - len(known)} of {len(rises)} link counters fell"
-    half = len(known) // 2
-    return KIB * sum(known[:half]), KIB * sum(known[half:])
+    sent, received = rises
+    if sent is None or received is None:
+        return "a link counter fell"
+    return KIB * sent, KIB * received
 
 
 def _rise(start: int, end: int, narrow: bool) -> int | None:

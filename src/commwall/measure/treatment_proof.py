@@ -80,11 +80,12 @@ def _uninvited(
     processes: tuple[Mapping[str, str], ...],
     environment: Mapping[str, str],
 ) -> Iterator[str]:
-    """Variables of ways that neither treatment nor environment sets."""
+    """Variables of ways that the treatment does not set."""
     for named in processes:
         for name, value in named.items():
-            if name.startswith(OF_WAYS) and name not in chosen and name not in environment:
-                yield f"NCCL took {name}={value} from a file (nccl.conf)"
+            if name.startswith(OF_WAYS) and name not in chosen:
+                source = "the environment" if name in environment else "a file (nccl.conf)"
+                yield f"NCCL took {name}={value} from {source}"
 
 
 def _same(name: str, chosen: str, named: str) -> bool:
