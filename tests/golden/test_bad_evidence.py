@@ -106,6 +106,12 @@ def test_an_unusable_round_is_named_and_the_others_count(
     assert analysis.primary[1].rounds == (1, 2, 3, 4, 5)
 
 
+def test_where_no_round_compares_the_verdict_says_why(tmp_path: Path) -> None:
+    analysis = _analysis(tmp_path, lambda r: _other_loss(r) if r.id.platform == SLOW else r)
+    reason = analysis.primary[0].why_none
+    assert reason is not None and "golden-slow are not comparable: loss: " in reason
+
+
 def test_a_round_with_other_software_on_all_platforms_is_not_pooled(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, lambda r: _other_torch(r) if r.id.round == 2 else r)
     assert all(verdict.rounds == (1, 3, 4, 5) for verdict in analysis.primary)

@@ -9,6 +9,7 @@ from commwall.records.comparable import (
     WITHIN_ROUND,
     check_across,
     check_round,
+    differences,
 )
 from commwall.schema.errors import IncomparableRecords
 from commwall.schema.record import Record, Status
@@ -46,6 +47,23 @@ def test_losses_that_differ_are_refused(left: tuple[float], right: tuple[float])
 
 def test_losses_that_differ_by_rounding_compare() -> None:
     check_round(with_loss("fast", 8.0), with_loss("slow", 8.0 * (1 + 1e-6)))
+
+
+@pytest.mark.parametrize(
+    ("precision", "apart", "compares"),
+    [("float32", 4e-4, False), ("bfloat16", 4e-4, True), ("bfloat16", 4e-3, False)],
+)
+def test_losses_may_differ_by_the_rounding_of_the_precision(
+    precision: str, apart: float, compares: bool
+) -> None:
+    sides = [with_loss("fast", 8.0, 7.0), with_loss("slow", 8.0, 7.0 * (1 + apart))]
+    a, b = (
+        side.model_copy(update={"case": side.case.model_copy(update={"precision": precision})})
+        for side in sides
+    )
+    found = differences(a, b, "round")
+    assert [difference.field for difference in found] == ([] if compares else ["loss"])
+    assert all(difference.left == "7" for difference in found), "the values farthest apart"
 
 
 def test_rounds_pool_over_boots_but_not_over_keys() -> None:

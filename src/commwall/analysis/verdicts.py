@@ -157,7 +157,7 @@ def _verdict(pairing: Pairing, quantity: Quantity, confidence: float, seed: int)
 
 def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cell]]) -> str | None:
     if not pairing.pairs:
-        return "no round has a usable record of both platforms"
+        return _why_no_pair(pairing)
     if not usable:
         cells = [cell for pair in pairing.pairs for cell in pair]
         reasons = [c.derived.absent[quantity] for c in cells if quantity in c.derived.absent]
@@ -167,6 +167,14 @@ def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cel
             where = cell.record.id
             return f"{where.platform} is not above zero in round {where.round}: no ratio"
     return None
+
+
+def _why_no_pair(pairing: Pairing) -> str:
+    """The reason that all rounds share, where both sides were measured well."""
+    reasons = {refusal.reason for refusal in pairing.refusals}
+    if len(reasons) == 1 and not any(refusal.of_record for refusal in pairing.refusals):
+        return reasons.pop()
+    return "no round has a usable record of both platforms"
 
 
 def _with_control(verdict: Verdict, controls: list[Verdict]) -> Verdict:

@@ -89,7 +89,7 @@ _ALL = (
         kind="measured",
         label="loss",
         definition="Training loss of the first steps after seeding, on one rank; the same on "
-        "every platform of a round within float32 rounding.",
+        "every platform of a round within the rounding of the case's precision.",
         source=DESIGN,
     ),
     Metric(
