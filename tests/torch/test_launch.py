@@ -89,6 +89,16 @@ def test_result_explains_itself(healthy: tuple[CaseResult, str, set[str]]) -> No
     assert all(window.end_ns - window.start_ns >= 0.3e9 for window in result.windows)
 
 
+def test_a_launch_that_only_compiles_takes_first_steps_and_times_nothing(tmp_path: Path) -> None:
+    wanted = request(tmp_path).model_copy(update={"only_compile": True})
+    with launched(wanted) as (launch, log):
+        assert launch.wait(timeout=60) == 0, log.read_text()
+    result = CaseResult.model_validate_json((tmp_path / f"{CASE}.json").read_text())
+    assert (result.status, result.series, result.windows) == ("ok", (), ())
+    progress = [line for line in log.read_text().splitlines() if line.startswith("commwall-pro")]
+    assert progress == [f"commwall-progress {CASE} compile"]
+
+
 def test_first_steps_are_those_of_one_seed(healthy: tuple[CaseResult, str, set[str]]) -> None:
     result, _, _ = healthy
     norms = [series.values for series in result.series if series.metric == "gradient_norm"]

@@ -12,10 +12,20 @@ torch = pytest.importorskip("torch")
 from commwall.schema.case import TrainingCase, Windows
 from commwall.schema.result import CaseResult, Check, Gap, Mark, Series
 from commwall.workers import bounds, legs, peak
+from commwall.workers.compilation import anew_mark
 from commwall.workers.findings import Findings, merge
 from commwall.workers.launch import failed_result
 from commwall.workers.outcomes import CheckFailed, Unsupported, cause_of, is_accident
-from commwall.workers.timing import SETTLING_STEPS, Alone, HostClock, Pace, has_settled, time_leg
+from commwall.workers.timing import (
+    LEAD,
+    SETTLING_STEPS,
+    Alone,
+    CudaClock,
+    HostClock,
+    Pace,
+    has_settled,
+    time_leg,
+)
 
 CPU = torch.device("cpu")
 
@@ -60,6 +70,32 @@ def test_warmup_that_does_not_settle_is_given_up_and_marked() -> None:
     findings.timed("full", timed)
     (mark,) = findings.result().marks
     assert (mark.name, mark.leg) == ("warmup_not_settled", "full")
+
+
+def test_the_host_is_a_few_steps_ahead_of_a_gpu_and_no_more() -> None:
+    waited: list[int] = []
+
+    class Event:
+        def __init__(self) -> None:
+            self.number = next(numbers)
+
+        def record(self) -> None: ...
+
+        def synchronize(self) -> None:
+            waited.append(self.number)
+
+    numbers = iter(range(100))
+    clock = CudaClock(Event)  # type: ignore[arg-type]
+    clock.mark()
+    for step in range(1, 10):
+        clock.mark()
+        assert waited == list(range(step - LEAD + 1)), f"in step {step}"
+
+
+def test_what_was_compiled_in_this_launch_is_marked() -> None:
+    assert anew_mark(0) is None
+    mark = anew_mark(2)
+    assert mark is not None and mark.name == "compiled_anew" and mark.detail.startswith("2 graphs")
 
 
 def test_ranks_that_disagree_go_on_together() -> None:

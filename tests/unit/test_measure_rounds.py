@@ -166,6 +166,37 @@ def test_a_failed_case_is_recorded_and_the_rest_goes_on_in_a_new_launch(tmp_path
     assert measure_suite(order).measured == 0, "an outcome would come again"
 
 
+def compiled(asked: Plan) -> Plan:
+    """The same plan with steps that are compiled."""
+    (suite,) = asked.suites
+    case = CASE.model_copy(update={"step_mode": "compile"})
+    return asked.model_copy(
+        update={"suites": (suite.model_copy(update={"cases": dict.fromkeys(suite.cases, case)}),)}
+    )
+
+
+def test_compiled_steps_are_compiled_once_before_anything_is_timed(tmp_path: Path) -> None:
+    said: list[str] = []
+    order = replace(checkout(tmp_path, compiled(planned("ok-1", "ok-2"))), say=said.append)
+    assert measure_suite(order).measured == 4
+    logs = sorted(path.name for path in order.logs.iterdir())
+    assert logs == ["compile-r01-fast-1.log", "r01-fast-1.log", "r01-slow-1.log"]
+    assert said[0] == "compiling ok-1, ok-2: up to a minute each"
+    Layout(tmp_path).record_path("demo", "slow", "training", "ok-1", 1).unlink()
+    (order.logs / "compile-r01-fast-1.log").unlink()
+    assert measure_suite(order).measured == 2
+    assert not list(order.logs.glob("compile*")), "they are kept from run to run"
+
+
+def test_what_does_not_compile_is_told_by_its_record_and_tried_once(tmp_path: Path) -> None:
+    order = checkout(tmp_path, compiled(planned("fails", "killed", "ok-1", rounds=2)))
+    attempt = measure_suite(order)
+    assert attempt.measured == 8 and {cause for _, cause, _ in causes(attempt)} == {"killed"}
+    logs = [path.name for path in sorted(order.logs.glob("compile*"))]
+    assert logs == [f"compile-r01-fast-{number}.log" for number in (1, 2, 3)]
+    assert len(list((Layout(tmp_path).kernels_dir() / "ready").iterdir())) == 1
+
+
 def test_an_accident_leaves_no_record_and_is_measured_again(tmp_path: Path) -> None:
     order = checkout(tmp_path, planned("killed", "ok-1"))
     attempt = measure_suite(order)

@@ -13,6 +13,7 @@ from commwall.host.gpu_users import strangers_on
 from commwall.host.locks import DeviceLock
 from commwall.measure.assembly import Circumstances, Setting, assemble
 from commwall.measure.duration import expected_launch_s
+from commwall.measure.kernels import Kernels
 from commwall.measure.progress import Progress
 from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
 from commwall.measure.tally import Tally, Visit
@@ -51,6 +52,7 @@ class Session:
         self.yardstick = yardstick
         self.order = tally.order
         self.suite = setting.plan.suite(setting.suite)
+        self.kernels = Kernels(tally.order.root, setting)
 
     def run(self, visits: Sequence[Visit]) -> None:
         """Make every visit in turn; a full disk ends the run, other accidents do not.
@@ -62,6 +64,7 @@ class Session:
         progress = Progress(self.order.say, len(visits), max(map(self._expected_s, visits)))
         for visit in visits:
             try:
+                self._compile(visit)
                 self._visit(visit, progress)
             except OSError as error:
                 if error.errno not in NO_SPACE:
@@ -69,11 +72,23 @@ class Session:
                 self.tally.note(visit, "disk_full", error.strerror or str(error))
                 return
 
+    def _compile(self, visit: Visit) -> None:
+        """Have compiled what is not yet; what goes wrong is told when the case is measured."""
+        waiting, number = self.kernels.missing(visit), 1
+        while waiting:
+            self.order.say(f"compiling {', '.join(waiting)}: up to a minute each")
+            launch = self._launch(visit, f"compile-{visit.launch_name(number)}")
+            request = self._request(visit, waiting, launch.folder)
+            outcome = run_launch(request.model_copy(update={"only_compile": True}), launch)
+            compiled = [result.case for result in outcome.results if result.status == "ok"]
+            self.kernels.note(visit, compiled)
+            waiting, number = outcome.remaining, number + 1
+
     def _visit(self, visit: Visit, progress: Progress) -> None:
         """Launch until every case has an outcome or an accident."""
         waiting, number = visit.cases, 1
         while waiting:
-            launch = self._launch(visit, number)
+            launch = self._launch(visit, visit.launch_name(number))
             strangers = self._strangers(launch)
             if strangers:
                 self.tally.note(visit, "contended", strangers, tuple(waiting))
@@ -155,8 +170,7 @@ class Session:
             collective_timeout_s=self.timeouts.collective_s,
         )
 
-    def _launch(self, visit: Visit, number: int) -> Launch:
-        name = visit.launch_name(number)
+    def _launch(self, visit: Visit, name: str) -> Launch:
         return Launch(
             folder=self.order.launches_dir / name,
             log=self.order.logs / f"{name}.log",

@@ -50,6 +50,7 @@ MARK_WORDS: Mapping[MarkName, str] = {
     "warmup_not_settled": "the step time still moved when the warm-up was given up",
     "energy_doubtful": "two ways to read the energy disagree",
     "link_degraded": "a device's link to the host ran below what it can",
+    "compiled_anew": "kernels were compiled in this very launch, and may differ from another's",
 }
 
 

@@ -21,6 +21,7 @@ MarkName = Literal[
     "warmup_not_settled",
     "energy_doubtful",
     "link_degraded",
+    "compiled_anew",
 ]
 EXCLUDING_MARKS: frozenset[str] = frozenset(
     {"host_bound", "throttled", "contended", "emulation_not_binding"}
@@ -169,6 +170,8 @@ class LaunchRequest(Model):
     threads_per_rank: PositiveInt
     collective_timeout_s: PositiveFloat
     """A collective that takes longer ends the launch [s]."""
+    only_compile: bool = False
+    """True has the workers compile what the cases run, and time nothing."""
 
 
 class CaseResult(Model):

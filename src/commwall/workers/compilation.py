@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from commwall.schema.result import Mark
 from commwall.workers.outcomes import Unsupported
 
 MOST_VARIANTS = 64
@@ -67,6 +68,17 @@ def named_refusals() -> Iterator[None]:
             expected="no graph break, no shape that depends on data",
             next_step="choose step_mode captured or eager for this case, or take it out",
         ) from error
+
+
+def anew_mark(graphs: int) -> Mark | None:
+    """The mark of a case for which so many graphs were compiled; None if all were found.
+
+    The compiler tries which variant of a kernel is fastest, and may choose another next time.
+    """
+    if not graphs:
+        return None
+    detail = f"{graphs} graphs were compiled in this launch: others may run other kernels"
+    return Mark(name="compiled_anew", detail=detail)
 
 
 def cache_use() -> CacheUse:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 import torch
 
@@ -33,12 +34,12 @@ _LONGEST_DETAIL = 2000
 
 
 def run_cases(request: LaunchRequest) -> None:
-    """Measure all cases; a case that fails ends this process, and torchrun the others.
+    """Measure all cases, or only compile; a case that fails ends this process, torchrun the others.
 
     Going on in the same process group would pair one rank's next case with another's last.
     """
     torch.set_num_threads(request.threads_per_rank)
-    run_case = suite_runner(request.suite)
+    run_case = suite_runner(request.suite, "compile_case" if request.only_compile else "run_case")
     gc.freeze()  # what is loaded, stays: no garbage is sought there
     gc.enable()
     group: Group | None = None
@@ -47,7 +48,7 @@ def run_cases(request: LaunchRequest) -> None:
         with _LastWords(request, named):
             if group is None:
                 group = join(request)
-                transfer = launch_transfer(group, request.suite)
+                transfer = None if request.only_compile else launch_transfer(group, request.suite)
             with own_stream(group.device):
                 result = run_case(named, group).model_copy(update={"transfer": transfer})
             if group.rank == 0:
@@ -57,15 +58,17 @@ def run_cases(request: LaunchRequest) -> None:
         group.leave()
 
 
-def suite_runner(suite: SuiteName) -> Callable[[NamedCase, Group], CaseResult]:
-    """The function of a suite that measures one case.
+def suite_runner(
+    suite: SuiteName, function: Literal["run_case", "compile_case"] = "run_case"
+) -> Callable[[NamedCase, Group], CaseResult]:
+    """The function of a suite that measures one case, or has it compiled.
 
     Imported by name, so that the code of one suite is not part of another's digest, and a
     launch loads only what it runs; `commwall.records.freshness.suite_modules` names the module.
     """
     module = importlib.import_module(f"commwall.workers.{suite}")
-    run_case: Callable[[NamedCase, Group], CaseResult] = module.run_case
-    return run_case
+    runner: Callable[[NamedCase, Group], CaseResult] = getattr(module, function)
+    return runner
 
 
 def failed_result(case: str, rank: int, error: Exception) -> CaseResult:

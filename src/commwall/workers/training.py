@@ -9,6 +9,8 @@ import gc
 from functools import partial
 from statistics import median
 
+from torch.nn.parallel import DistributedDataParallel
+
 from commwall.schema.case import CAPTURING, COMPILING, Leg, TrainingCase
 from commwall.schema.result import LEAST_BOUND_SHARE, CaseResult, Mark, NamedCase
 from commwall.schema.treatment import EmulatedLink
@@ -40,6 +42,22 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
     return exchanged(named.name, group, findings)
 
 
+def compile_case(named: NamedCase, group: Group) -> CaseResult:
+    """Take the first steps of a case, so that its kernels are compiled and kept; time nothing.
+
+    Returns:
+        The merged findings of all ranks, without a value of the case.
+
+    Raises:
+        Unsupported: if the device cannot run it.
+        CheckFailed: if a result is wrong.
+    """
+    findings = Findings(named.name, group.rank)
+    _Run(named, group, findings).compile()
+    gc.collect()
+    return exchanged(named.name, group, findings)
+
+
 class _Run:
     """One rank's way through the legs of a case."""
 
@@ -49,6 +67,13 @@ class _Run:
         self._case = named.case
         self._group = group
         self._findings = findings
+        self._compiled = self._compiled_so_far()
+
+    def compile(self) -> None:
+        """Take the first steps under DDP, which run all that is compiled."""
+        legs.require_precision(self._case, self._group.device)
+        tell_progress(self._group, self._name, "compile")
+        self._first_steps(legs.Workload(self._case, self._group.device, self._group.rank))
 
     def all_legs(self) -> None:
         device = self._group.device
@@ -72,10 +97,7 @@ class _Run:
 
     def _distributed_legs(self, workload: legs.Workload) -> tuple[int, ...]:
         """Legs under DDP; returns the bytes of its buckets."""
-        ddp = legs.distribute(workload, self._case)
-        step = partial(workload.step, ddp)
-        with stepping.first_run_of(self._case.step_mode):
-            first = legs.first_steps(workload, step, self._group)
+        ddp, step, first = self._first_steps(workload)
         # Checks first: a series holds finite numbers only, a check tells of others.
         for check in first.checks:
             self._findings.check(check)
@@ -89,6 +111,15 @@ class _Run:
             self._leg("nosync", self._in_mode(partial(legs.without_exchange, ddp, workload.step)))
         return legs.bucket_bytes(ddp)
 
+    def _first_steps(
+        self, workload: legs.Workload
+    ) -> tuple[DistributedDataParallel, stepping.Step, legs.CheckedSteps]:
+        """The model under DDP, its step, and what its first steps gave."""
+        ddp = legs.distribute(workload, self._case)
+        step = partial(workload.step, ddp)
+        with stepping.first_run_of(self._case.step_mode):
+            return ddp, step, legs.first_steps(workload, step, self._group)
+
     def _preparation(self, first: legs.CheckedSteps) -> None:
         """Keep what the first steps took, and how the compiler's cache served."""
         self._findings.values("first_steps_time_s", first.duration_s)
@@ -96,6 +127,11 @@ class _Run:
             use = compilation.cache_use()
             self._findings.values("compile_cache_hits", (use.hits,))
             self._findings.values("compile_cache_misses", (use.misses,))
+            self._findings.mark(compilation.anew_mark(use.misses - self._compiled))
+
+    def _compiled_so_far(self) -> int:
+        """Graphs that this process has had to compile, for the cases before."""
+        return compilation.cache_use().misses if self._case.step_mode in COMPILING else 0
 
     def _full_leg(self, workload: legs.Workload, step: stepping.Step) -> None:
         run = self._in_mode(step)
