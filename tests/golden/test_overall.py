@@ -90,7 +90,7 @@ def test_one_round_decides_nothing(analysis: Analysis, training: list[Verdict]) 
 def test_what_no_case_has_is_not_measured(analysis: Analysis) -> None:
     (comparison,) = comparisons(analysis)
     own = topic_verdicts(analysis, comparison, LATENCY)
-    why = "gloo under the emulated link, not the link, sets the time of 8 B"
+    why = "the CPU under the emulated link, not the link, sets the time of 8 B"
     assert own[0].why_none == why
     assert overall_text(analysis, [own[0]] * 2) == f"not measured, because {why}."
     assert f"all-reduce not measured: {why}." in overall_text(analysis, own, "operation")

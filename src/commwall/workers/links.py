@@ -8,9 +8,11 @@ an operation of w wire bytes per rank holds it for
 and starts when the last rank has asked for it and the link is free. `EmulatedGroup` wraps gloo:
 before each operation the ranks agree through gloo on the latest such moment (they share
 CLOCK_MONOTONIC, being on one machine), so all have the same deadline. One thread per lane
-carries the operations in order and completes none before its deadline. If gloo itself needs
-longer, gloo sets the end; `LinkCounters` tells by how much. Collectives use one lane; sends and
-receives have one each (the link is full duplex), which do not share the rate with it.
+carries the operations in order and completes none before its deadline. What comes on top, gloo
+where it needs longer and the waking of the threads, is lateness, which `LinkCounters` sums up.
+Collectives use one lane; sends and receives have one each (the link is full duplex), which do not
+share the rate with it and which hand the data to gloo: gloo's send writes to a socket before it
+returns, and a caller held by it would ask for what follows too late.
 
 Operations without a wire formula here are refused. Only what C++ code asks for without asking
 Python falls through to gloo undelayed; DDP does no such thing.
@@ -24,10 +26,10 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -52,17 +54,27 @@ class LinkCounters:
     link_ns: int = 0
     """Time the emulated link takes for them [ns]."""
     late_ns: int = 0
-    """Time gloo needed beyond the link's end, summed over the operations [ns]."""
+    """Time from the link's end until the caller went on, summed over the operations [ns]."""
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()  # the lanes and the caller count at once
 
     def count(self, link_ns: int, late_ns: int) -> None:
-        """Enter an operation."""
-        self.operations += 1
-        self.link_ns += link_ns
-        self.late_ns += max(0, late_ns)
+        """Enter an operation that is complete."""
+        with self._lock:
+            self.operations += 1
+            self.link_ns += link_ns
+            self.late_ns += late_ns
+
+    def count_waking(self, late_ns: int) -> None:
+        """Enter how long after its completion an operation's caller went on."""
+        with self._lock:
+            self.late_ns += late_ns
 
     def reset(self) -> None:
         """Forget everything carried so far."""
-        self.operations = self.link_ns = self.late_ns = 0
+        with self._lock:
+            self.operations = self.link_ns = self.late_ns = 0
 
     @property
     def bound_share(self) -> float | None:
@@ -71,41 +83,52 @@ class LinkCounters:
         return self.link_ns / taken_ns if taken_ns else None
 
 
-_Agreement = Callable[[], tuple[int, int]]
-"""Waits for the other ranks; returns when the last of them asked and the duration [ns]."""
+_Move = Callable[[], tuple[int, int]]
+"""Waits until gloo has moved the data on all ranks' demand; returns when the last of them asked
+and the duration [ns]."""
 
 
-class _Job(NamedTuple):
-    agreement: _Agreement
-    works: tuple[dist.Work, ...]
-    """What gloo does meanwhile."""
+@dataclass
+class _Job:
+    move: _Move
     result: Any
-    done: Future
+    done: Future = field(default_factory=Future)
+    completed_ns: int = 0
+    """When it was completed; set before `done` is."""
 
 
 class LinkWork(dist.Work):  # type: ignore[misc]
     """Handle of an operation on its way; DDP waits on its future."""
 
-    def __init__(self, done: Future) -> None:
+    def __init__(self, job: _Job, counters: LinkCounters) -> None:
         super().__init__()
-        self._done = done
+        self._job = job
+        self._counters = counters
 
     def wait(self, timeout: timedelta | None = None) -> bool:  # noqa: ARG002 - gloo keeps it
-        """Block until the link has carried the operation; a hung one ends the process."""
-        self._done.wait()
+        """Block until the link has carried the operation; a hung one ends the process.
+
+        A caller that comes later than the end waits for nothing, so only the waking of one that
+        was there before is counted as lateness.
+        """
+        asleep = not self._job.done.done()
+        self._job.done.wait()
+        if asleep:
+            self._counters.count_waking(time.monotonic_ns() - self._job.completed_ns)
         return True
 
     def get_future(self) -> Future:
-        """Future of the operation's tensors."""
-        return self._done
+        """Future of the operation's tensors; who waits on it wakes uncounted."""
+        return self._job.done
 
     def is_completed(self) -> bool:
         """Whether the link has carried the operation."""
-        return bool(self._done.done())
+        return bool(self._job.done.done())
 
     def result(self) -> Any:
         """The operation's tensors."""
-        return self._done.wait()
+        self.wait()
+        return self._job.result
 
 
 class _FatalErrors:
@@ -138,7 +161,7 @@ class _Lane:
 
     def submit(self, job: _Job) -> LinkWork:
         self._jobs.put(job)
-        return LinkWork(job.done)
+        return LinkWork(job, self._counters)
 
     def close(self) -> None:
         self._jobs.put(None)
@@ -153,13 +176,11 @@ class _Lane:
 
     def _end(self, job: _Job) -> None:
         """Complete an operation when both gloo and the link are through with it."""
-        asked_ns, duration_ns = job.agreement()
-        for work in job.works:
-            work.wait()
-        moved_ns = time.monotonic_ns()
+        asked_ns, duration_ns = job.move()
         self._free_at_ns = max(asked_ns, self._free_at_ns) + duration_ns
-        self._counters.count(duration_ns, moved_ns - self._free_at_ns)
         _sleep_until(self._free_at_ns)
+        job.completed_ns = time.monotonic_ns()
+        self._counters.count(duration_ns, job.completed_ns - self._free_at_ns)
         job.done.set_result(job.result)
 
 
@@ -310,22 +331,27 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def barrier(self, opts: Any = None) -> LinkWork:
         """No payload: the latency alone; the agreement is the barrier."""
-        agreement = self._agree_all(time.monotonic_ns(), self._duration_ns(0))
-        return self._lanes["collectives"].submit(_Job(agreement, (), [], Future()))
+        return self._carry(0, None, [])
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
         """The whole size passes the link; starts when both sides have asked."""
-        duration_ns = self._duration_ns(_nbytes(tensors))
-        agreement = self._agree_with_peer(peer, (_SENDERS_TAG, _RECEIVERS_TAG), duration_ns)
-        works = (self._inner.send(tensors, peer, tag),)
-        return self._lanes["sends"].submit(_Job(agreement, works, [], Future()))
+        move = self._with_peer(
+            peer,
+            (_SENDERS_TAG, _RECEIVERS_TAG),
+            self._duration_ns(_nbytes(tensors)),
+            lambda: self._inner.send(tensors, peer, tag),
+        )
+        return self._lanes["sends"].submit(_Job(move, []))
 
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
         """The other end of `send`."""
-        duration_ns = self._duration_ns(_nbytes(tensors))
-        agreement = self._agree_with_peer(peer, (_RECEIVERS_TAG, _SENDERS_TAG), duration_ns)
-        works = (self._inner.recv(tensors, peer, tag),)
-        return self._lanes["receives"].submit(_Job(agreement, works, tensors, Future()))
+        move = self._with_peer(
+            peer,
+            (_RECEIVERS_TAG, _SENDERS_TAG),
+            self._duration_ns(_nbytes(tensors)),
+            lambda: self._inner.recv(tensors, peer, tag),
+        )
+        return self._lanes["receives"].submit(_Job(move, tensors))
 
     def _refuse(self, *_: Any, **__: Any) -> LinkWork:
         raise NotImplementedError(
@@ -343,15 +369,26 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
     def _part(self) -> float:
         return (self._ranks - 1) / self._ranks
 
-    def _carry(self, wire_bytes: float, move: Callable[[], dist.Work], result: Any) -> LinkWork:
+    def _carry(
+        self, wire_bytes: float, begin: Callable[[], dist.Work] | None, result: Any
+    ) -> LinkWork:
+        """Have the ranks agree and gloo begin, then leave the end to the lane."""
         agreement = self._agree_all(time.monotonic_ns(), self._duration_ns(wire_bytes))
-        return self._lanes["collectives"].submit(_Job(agreement, (move(),), result, Future()))
+        work = begin() if begin else None
+
+        def move() -> tuple[int, int]:
+            agreed = agreement()
+            if work:
+                work.wait()
+            return agreed
+
+        return self._lanes["collectives"].submit(_Job(move, result))
 
     def _duration_ns(self, wire_bytes: float) -> int:
         rate = self._link.bandwidth_bytes_per_s
         return round((self._link.latency_s + wire_bytes / rate) * 1e9)
 
-    def _agree_all(self, asked_ns: int, duration_ns: int) -> _Agreement:
+    def _agree_all(self, asked_ns: int, duration_ns: int) -> _Move:
         """Latest demand and longest duration among all ranks."""
         agreed = torch.tensor([asked_ns, duration_ns])
         opts = dist.AllreduceOptions()
@@ -364,18 +401,23 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
 
         return wait
 
-    def _agree_with_peer(self, peer: int, tags: tuple[int, int], duration_ns: int) -> _Agreement:
+    def _with_peer(
+        self, peer: int, tags: tuple[int, int], duration_ns: int, begin: Callable[[], dist.Work]
+    ) -> _Move:
         """Later demand of the two sides; `tags` of the stamps sent and received."""
         asked_ns = time.monotonic_ns()
-        mine, theirs = torch.tensor([asked_ns]), torch.empty(1, dtype=torch.int64)
-        works = self._inner.send([mine], peer, tags[0]), self._inner.recv([theirs], peer, tags[1])
 
-        def wait() -> tuple[int, int]:
-            for work in works:
+        def move() -> tuple[int, int]:
+            mine, theirs = torch.tensor([asked_ns]), torch.empty(1, dtype=torch.int64)
+            stamps = (
+                self._inner.send([mine], peer, tags[0]),
+                self._inner.recv([theirs], peer, tags[1]),
+            )
+            for work in (*stamps, begin()):
                 work.wait()
             return max(asked_ns, int(theirs)), duration_ns
 
-        return wait
+        return move
 
 
 def register(link: EmulatedLink) -> str:

@@ -184,6 +184,6 @@ class _Run:
         if share < LEAST_BOUND_SHARE:
             detail = (
                 f"on rank {self._group.rank} the link takes {link.link_ns / 1e9:.3g} s for "
-                f"{link.operations} operations, gloo needed {link.late_ns / 1e9:.3g} s more"
+                f"{link.operations} operations, they took {link.late_ns / 1e9:.3g} s more"
             )
             self._findings.mark(Mark(name="emulation_not_binding", leg=leg, detail=detail))
