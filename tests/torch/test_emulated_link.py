@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 from launching import HERE, run_ranks
 from rank_programs import COUNT, LATENCY_S, RATE, SHAPED_COUNT, SHAPED_RATE
 
-from commwall.workers.links import EXIT_LINK, LinkCounters, LinkWork, _Job
+from commwall.workers.lanes import EXIT_LINK, Job, LinkCounters, LinkWork
 
 MB = COUNT * 4
 WIRE_BYTES = {
@@ -88,7 +88,7 @@ def test_link_counts_its_operations(found: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("comes_late", [False, True])
 def test_waking_counts_for_a_caller_that_waited_and_only_for_it(comes_late: bool) -> None:
-    counters, job, waking_s = LinkCounters(), _Job(lambda: (0, 0), "result"), 0.05
+    counters, job, waking_s = LinkCounters(), Job(lambda: (0, 0), "result"), 0.05
     work = LinkWork(job, counters)
 
     def complete() -> None:

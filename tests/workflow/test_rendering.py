@@ -73,6 +73,7 @@ def test_pages_come_although_work_is_missing(rendered: Checkout) -> None:
     rendered.wish({"act": "kill", "platform": "slow", "round": 1})
     run = rendered.snakemake("--cores", "2")
     assert run.code != 0
+    assert "The page to open: results/site/index.html" in run.output
     assert run.started >= {"render_notebook", "publish_site", "check_complete"}
     assert landing.stat().st_mtime_ns > before
 

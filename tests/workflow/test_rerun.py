@@ -21,6 +21,7 @@ ALL = ROUND_1 | ROUND_2
 def test_fresh_run_measures_every_cell_once(fresh: Checkout) -> None:
     run = fresh.measure()
     assert run.code == 0, run.output
+    assert "No pages yet: `make report` makes them." in run.output
     assert set(fresh.records()) == ALL
     assert fresh.attempt["measured"] == len(ALL)
     for round_ in (1, 2):

@@ -18,170 +18,24 @@ Operations without a wire formula here are refused. Only what C++ code asks for 
 Python falls through to gloo undelayed; DDP does no such thing.
 """
 
-import ctypes
 import os
-import queue
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
-from types import TracebackType
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.futures import Future
 
 from commwall.schema.treatment import EmulatedLink
+from commwall.workers.lanes import Job, Lane, LinkCounters, LinkWork, Move
 
 BACKEND = "emulated"
-EXIT_LINK = 5
-"""Exit code of a process whose emulated link lost gloo underneath."""
-_PR_SET_TIMERSLACK = 29
 _SWITCH_INTERVAL_S = 5e-4
 _NICENESS = 10
 _SENDERS_TAG, _RECEIVERS_TAG = 2**30, 2**30 + 1
-
-
-@dataclass
-class LinkCounters:
-    """What a link carried since the last reset."""
-
-    operations: int = 0
-    link_ns: int = 0
-    """Time the emulated link takes for them [ns]."""
-    late_ns: int = 0
-    """Time from the link's end until the caller went on, summed over the operations [ns]."""
-
-    def __post_init__(self) -> None:
-        self._lock = threading.Lock()  # the lanes and the caller count at once
-
-    def count(self, link_ns: int, late_ns: int) -> None:
-        """Enter an operation that is complete."""
-        with self._lock:
-            self.operations += 1
-            self.link_ns += link_ns
-            self.late_ns += late_ns
-
-    def count_waking(self, late_ns: int) -> None:
-        """Enter how long after its completion an operation's caller went on."""
-        with self._lock:
-            self.late_ns += late_ns
-
-    def reset(self) -> None:
-        """Forget everything carried so far."""
-        with self._lock:
-            self.operations = self.link_ns = self.late_ns = 0
-
-    @property
-    def bound_share(self) -> float | None:
-        """Link's time over the operations' time, or None if it carried none."""
-        taken_ns = self.link_ns + self.late_ns
-        return self.link_ns / taken_ns if taken_ns else None
-
-
-_Move = Callable[[], tuple[int, int]]
-"""Waits until gloo has moved the data on all ranks' demand; returns when the last of them asked
-and the duration [ns]."""
-
-
-@dataclass
-class _Job:
-    move: _Move
-    result: Any
-    done: Future = field(default_factory=Future)
-    completed_ns: int = 0
-    """When it was completed; set before `done` is."""
-
-
-class LinkWork(dist.Work):  # type: ignore[misc]
-    """Handle of an operation on its way; DDP waits on its future."""
-
-    def __init__(self, job: _Job, counters: LinkCounters) -> None:
-        super().__init__()
-        self._job = job
-        self._counters = counters
-
-    def wait(self, timeout: timedelta | None = None) -> bool:  # noqa: ARG002 - gloo keeps it
-        """Block until the link has carried the operation; a hung one ends the process.
-
-        A caller that comes later than the end waits for nothing, so only the waking of one that
-        was there before is counted as lateness.
-        """
-        asleep = not self._job.done.done()
-        self._job.done.wait()
-        if asleep:
-            self._counters.count_waking(time.monotonic_ns() - self._job.completed_ns)
-        return True
-
-    def get_future(self) -> Future:
-        """Future of the operation's tensors; who waits on it wakes uncounted."""
-        return self._job.done
-
-    def is_completed(self) -> bool:
-        """Whether the link has carried the operation."""
-        return bool(self._job.done.done())
-
-    def result(self) -> Any:
-        """The operation's tensors."""
-        self.wait()
-        return self._job.result
-
-
-class _FatalErrors:
-    """Ends the process when an error leaves its block: a Future cannot carry it to the waiter."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is not None:
-            traceback.print_exception(kind, error, trace)
-            sys.stderr.write("commwall: gloo failed under the emulated link; this rank ends\n")
-            sys.stderr.flush()
-            os._exit(EXIT_LINK)
-
-
-class _Lane:
-    """One direction of the link, and the thread that ends its operations in order."""
-
-    def __init__(self, name: str, counters: LinkCounters) -> None:
-        self._counters = counters
-        self._free_at_ns = 0
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, name=f"link-{name}", daemon=True)
-        self._thread.start()
-
-    def submit(self, job: _Job) -> LinkWork:
-        self._jobs.put(job)
-        return LinkWork(job, self._counters)
-
-    def close(self) -> None:
-        self._jobs.put(None)
-        self._thread.join()
-
-    def _serve(self) -> None:
-        with _FatalErrors():
-            _wake_precisely()
-            while (job := self._jobs.get()) is not None:
-                self._end(job)
-                del job
-
-    def _end(self, job: _Job) -> None:
-        """Complete an operation when both gloo and the link are through with it."""
-        asked_ns, duration_ns = job.move()
-        self._free_at_ns = max(asked_ns, self._free_at_ns) + duration_ns
-        _sleep_until(self._free_at_ns)
-        job.completed_ns = time.monotonic_ns()
-        self._counters.count(duration_ns, job.completed_ns - self._free_at_ns)
-        job.done.set_result(job.result)
 
 
 def _yield_to_link() -> None:
@@ -191,16 +45,6 @@ def _yield_to_link() -> None:
     niceness per thread; threads that exist already keep theirs.
     """
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-
-
-def _wake_precisely() -> None:
-    """Have the kernel wake this thread without the usual 50 µs of slack (prctl(2))."""
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-
-
-def _sleep_until(deadline_ns: int) -> None:
-    while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
-        time.sleep(left_ns / 1e9)
 
 
 def _nbytes(tensors: Any) -> int:
@@ -228,7 +72,7 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
         self._ranks: int = inner.size()
         self.counters = LinkCounters()
         names = ("collectives", "sends", "receives")
-        self._lanes = {name: _Lane(name, self.counters) for name in names}
+        self._lanes = {name: Lane(name, self.counters) for name in names}
         self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, inner)
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         _yield_to_link()
@@ -341,7 +185,7 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
             self._duration_ns(_nbytes(tensors)),
             lambda: self._inner.send(tensors, peer, tag),
         )
-        return self._lanes["sends"].submit(_Job(move, []))
+        return self._lanes["sends"].submit(Job(move, []))
 
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
         """The other end of `send`."""
@@ -351,7 +195,7 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
             self._duration_ns(_nbytes(tensors)),
             lambda: self._inner.recv(tensors, peer, tag),
         )
-        return self._lanes["receives"].submit(_Job(move, tensors))
+        return self._lanes["receives"].submit(Job(move, tensors))
 
     def _refuse(self, *_: Any, **__: Any) -> LinkWork:
         raise NotImplementedError(
@@ -382,13 +226,13 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
                 work.wait()
             return agreed
 
-        return self._lanes["collectives"].submit(_Job(move, result))
+        return self._lanes["collectives"].submit(Job(move, result))
 
     def _duration_ns(self, wire_bytes: float) -> int:
         rate = self._link.bandwidth_bytes_per_s
         return round((self._link.latency_s + wire_bytes / rate) * 1e9)
 
-    def _agree_all(self, asked_ns: int, duration_ns: int) -> _Move:
+    def _agree_all(self, asked_ns: int, duration_ns: int) -> Move:
         """Latest demand and longest duration among all ranks."""
         agreed = torch.tensor([asked_ns, duration_ns])
         opts = dist.AllreduceOptions()
@@ -403,7 +247,7 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def _with_peer(
         self, peer: int, tags: tuple[int, int], duration_ns: int, begin: Callable[[], dist.Work]
-    ) -> _Move:
+    ) -> Move:
         """Later demand of the two sides; `tags` of the stamps sent and received."""
         asked_ns = time.monotonic_ns()
 

@@ -16,7 +16,7 @@ from commwall.workers import compilation, hosting, legs, peak, stepping
 from commwall.workers.bounds import link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
-from commwall.workers.links import LinkCounters
+from commwall.workers.lanes import LinkCounters
 from commwall.workers.reporting import exchanged, runtime_facts, tell_progress
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
 
