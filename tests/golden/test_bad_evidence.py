@@ -149,6 +149,43 @@ def test_an_edited_record_is_a_gap(tmp_path: Path) -> None:
     assert analysis.primary[0].rounds == (2, 3, 4, 5)
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e308, 1e18, 1e-60, 5e-324])
+@pytest.mark.parametrize("rounds", [(1,), (1, 2, 3, 4, 5)])
+@pytest.mark.parametrize("metric", ["step_time_s", "energy_j", "peak_memory_bytes", "loss"])
+def test_a_sealed_record_of_absurd_numbers_is_a_gap(
+    tmp_path: Path, metric: str, rounds: tuple[int, ...], value: float
+) -> None:
+    def absurd(record: Record) -> Record:
+        if record.id.round not in rounds or record.id.platform != FAST:
+            return record
+        series = tuple(
+            s.model_copy(update={"values": (value,) * len(s.values)}) if s.metric == metric else s
+            for s in record.series
+        )
+        return record.model_copy(update={"series": series})
+
+    analysis = _analysis(tmp_path, absurd)
+    assert not tidy_tables(analysis).ratios.empty
+    assert all(sentence(verdict, analysis.names) for verdict in analysis.verdicts)
+    if value in (1e308, 5e-324):
+        assert f"{FAST}, {CASE}, round 1: invalid: series." in _reasons(analysis)
+
+
+def test_a_record_measured_otherwise_than_planned_is_refused(tmp_path: Path) -> None:
+    layout = write_campaign(tmp_path)
+    edited = json.loads(layout.plan_path(CAMPAIGN).read_text())
+    edited["suites"][0]["cases"][CASE]["batch_per_gpu"] = 8
+    layout.plan_path(CAMPAIGN).write_text(json.dumps(edited))
+    write_index(layout, CAMPAIGN)
+    analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
+    assert analysis.primary[0].ratio is None
+    assert (
+        f"{FAST}, {CASE}, rounds 1 to 5: not used, for instance round 1 measured otherwise than "
+        "the plan says: case.batch_per_gpu: 4 and 8"
+    ) in _reasons(analysis)
+    assert "still used" not in _reasons(analysis)
+
+
 def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, lambda r: r, rounds=1)
     words = sentence(analysis.primary[0], analysis.names)

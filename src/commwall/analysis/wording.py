@@ -210,6 +210,8 @@ def _why_no_floor(control: Verdict) -> str | None:
 def _why_no_interval(ratio: PairedRatio) -> str:
     if ratio.n == 1:
         return "one round has no interval"
+    if max(ratio.ratios) > 2 * min(ratio.ratios):
+        return "the rounds lie too far apart for an interval"
     return "the rounds show no spread, so no interval can be trusted"
 
 
@@ -244,7 +246,8 @@ def _decimals(width_percent: float, size_percent: float) -> int:
     The latter so that a named winner never wins by 0.000 %.
     """
     most = max(3, _second_digit(size_percent)) if size_percent else 3
-    return min(most, max(0, _second_digit(width_percent)))
+    wanted = _second_digit(width_percent) if width_percent else most
+    return min(most, max(0, wanted))
 
 
 def _second_digit(value: float) -> int:
