@@ -123,7 +123,7 @@ def _bootstrap(values: Sequence[float], confidence: float, seed: int) -> Interva
     import numpy as np
 
     sample = np.asarray(values, dtype=float)
-    chosen = np.random.default_rng(seed).integers(0, sample.size, (RESAMPLES, sample.size))
+    chosen = np.random.default_rng(seed % 2**64).integers(0, sample.size, (RESAMPLES, sample.size))
     drawn = sample[chosen]
     errors = drawn.std(axis=1, ddof=1) / math.sqrt(sample.size)
     usable = errors > 0  # a resample of one value repeated has no standard error
