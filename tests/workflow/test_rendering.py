@@ -4,11 +4,16 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.workflow.checkout import Checkout
+
+pytestmark = pytest.mark.beside
 
 NO_OP_WITHIN_S = 10
 
 
+@pytest.mark.alone
 def test_second_run_of_everything_does_nothing(rendered: Checkout) -> None:
     started = time.monotonic()
     run = rendered.snakemake("--cores", "2")
