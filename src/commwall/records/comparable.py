@@ -126,7 +126,7 @@ def not_as_planned(record: Record, plan: Plan) -> str | None:
     found = [
         f"{field}: {measured} and {asked}"
         for place, own, wanted in sides
-        for field, measured, asked in _apart(place, _unlabelled(own), _unlabelled(wanted))
+        for field, measured, asked in _departures(place, _unlabelled(own), _unlabelled(wanted))
     ]
     return f"{NOT_AS_PLANNED}: {'; '.join(found)}" if found else None
 
@@ -135,11 +135,11 @@ def _unlabelled(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(exclude={"treatment": {"label"}})
 
 
-def _apart(place: str, own: Any, planned: Any) -> Iterator[tuple[str, Any, Any]]:
+def _departures(place: str, own: Any, planned: Any) -> Iterator[tuple[str, Any, Any]]:
     """Fields that differ, with both values."""
     if isinstance(own, dict) and isinstance(planned, dict):
         for name in dict.fromkeys([*own, *planned]):
-            yield from _apart(f"{place}.{name}", own.get(name), planned.get(name))
+            yield from _departures(f"{place}.{name}", own.get(name), planned.get(name))
     elif own != planned:
         yield place, own, planned
 
