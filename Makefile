@@ -18,7 +18,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 report: driver ## measure what is missing, render everything; the pages are results/site/index.html
-	$(DRIVER)/bin/python -m snakemake --cores all $(FLAGS)
+	@$(DRIVER)/bin/python -m snakemake --cores all $(FLAGS); code=$$?; \
+	    $(DRIVER)/bin/python -m commwall pages; exit $$code
 
 test: dev ## run all tests, in one pytest run
 	$(TEST)/bin/python -m pytest --durations=15 $(FLAGS)

@@ -38,7 +38,7 @@ overview.topic_cards(page, *overview.COLLECTIVES)
 # %%
 picture(
     collectives.busbw_figure(page),
-    "Bus bandwidth: line = median of the rounds, marks = rounds; hollow where gloo under the "
+    "Bus bandwidth: line = median of the rounds, marks = rounds; hollow where the CPU under the "
     "emulated link, not the link, set the time. Dashed: the line fitted below. Axes are "
     "logarithmic.",
 )

@@ -75,8 +75,8 @@ picture(
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("overlap_ratio")),
-    "Overlap: bar = mean over rounds, line = interval, marks = rounds. Below 0 a step costs "
-    "more than compute and the bare exchange in turn: DDP's own work counts as exposed.",
+    "Overlap: bar = mean over rounds, line = interval, marks = rounds. Below 0 a step took longer "
+    "than compute and the bare exchange in turn; the lines below say whether that is noise.",
 )
 
 # %%

@@ -32,6 +32,7 @@ SHORTER = {
 }
 RECORDS = {"training": 4 * 3, "memory": 2 * 2, "collectives": 6 * 3}
 """Cases times platforms; memory has no control."""
+CLOSING_LINE = "The page to open: results/site/index.html"
 ENVIRONMENTS = (".venv", ".envs/bench", ".envs/report")
 
 
@@ -110,6 +111,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 def test_first_run_succeeds(demo: Demo) -> None:
     assert demo.first.returncode == 0, demo.first.stdout + demo.first.stderr
+    assert demo.first.stdout.splitlines()[-1] == CLOSING_LINE
     folder = demo.root / "results" / demo.campaign / "records"
     assert {suite: len(list(folder.glob(f"*/{suite}/*/r*.json"))) for suite in RECORDS} == RECORDS
 
@@ -126,6 +128,7 @@ def test_second_run_does_nothing(demo: Demo) -> None:
     assert time.monotonic() - started < NO_OP_WITHIN_S
     assert again.returncode == 0
     assert "Nothing to be done" in again.stdout + again.stderr
+    assert again.stdout.splitlines()[-1] == CLOSING_LINE
 
 
 def test_pages_tables_and_notebooks_are_published(demo: Demo) -> None:

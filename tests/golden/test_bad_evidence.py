@@ -1,6 +1,7 @@
 """Missing, failed, withdrawn and incomparable records: named, and nothing stops."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from commwall.analysis.tables import tidy_tables
 from commwall.analysis.wording import noise_text, sentence
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically
+from commwall.report.narrative import exposed_note
+from commwall.report.page import open_page
 from commwall.schema.errors import PlanError
 from commwall.schema.record import Record, Status
 from commwall.schema.result import Check, Mark
+from commwall.stats.paired import paired_ratio
 from tests.golden.build import (
     AGAIN,
     CAMPAIGN,
@@ -24,6 +28,7 @@ from tests.golden.build import (
     SLOW,
     Change,
     plan,
+    steps,
     write_campaign,
 )
 from tests.samples import write_index
@@ -144,6 +149,43 @@ def test_an_edited_record_is_a_gap(tmp_path: Path) -> None:
     assert analysis.primary[0].rounds == (2, 3, 4, 5)
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e308, 1e18, 1e-60, 5e-324])
+@pytest.mark.parametrize("rounds", [(1,), (1, 2, 3, 4, 5)])
+@pytest.mark.parametrize("metric", ["step_time_s", "energy_j", "peak_memory_bytes", "loss"])
+def test_a_sealed_record_of_absurd_numbers_is_a_gap(
+    tmp_path: Path, metric: str, rounds: tuple[int, ...], value: float
+) -> None:
+    def absurd(record: Record) -> Record:
+        if record.id.round not in rounds or record.id.platform != FAST:
+            return record
+        series = tuple(
+            s.model_copy(update={"values": (value,) * len(s.values)}) if s.metric == metric else s
+            for s in record.series
+        )
+        return record.model_copy(update={"series": series})
+
+    analysis = _analysis(tmp_path, absurd)
+    assert not tidy_tables(analysis).ratios.empty
+    assert all(sentence(verdict, analysis.names) for verdict in analysis.verdicts)
+    if value in (1e308, 5e-324):
+        assert f"{FAST}, {CASE}, round 1: invalid: series." in _reasons(analysis)
+
+
+def test_a_record_measured_otherwise_than_planned_is_refused(tmp_path: Path) -> None:
+    layout = write_campaign(tmp_path)
+    edited = json.loads(layout.plan_path(CAMPAIGN).read_text())
+    edited["suites"][0]["cases"][CASE]["batch_per_gpu"] = 8
+    layout.plan_path(CAMPAIGN).write_text(json.dumps(edited))
+    write_index(layout, CAMPAIGN)
+    analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
+    assert analysis.primary[0].ratio is None
+    assert (
+        f"{FAST}, {CASE}, rounds 1 to 5: not used, for instance round 1 measured otherwise than "
+        "the plan says: case.batch_per_gpu: 4 and 8"
+    ) in _reasons(analysis)
+    assert "still used" not in _reasons(analysis)
+
+
 def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, lambda r: r, rounds=1)
     words = sentence(analysis.primary[0], analysis.names)
@@ -158,9 +200,43 @@ def test_undecided_names_the_rounds_needed(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, _only(AGAIN, 1, _a_little_slower))
     control = analysis.primary[1]
     comparison = control.comparison.model_copy(update={"control": False})
-    words = sentence(replace(control, comparison=comparison), analysis.names)
-    assert "cannot tell with 5 rounds, about " in words
+    undecided = replace(control, comparison=comparison)
+    words = sentence(undecided, analysis.names)
+    assert words.endswith(
+        "cannot tell with 5 rounds, more would be needed than are worth measuring."
+    )
     assert "the same" not in words
+    # mean of the logarithms 0.1, deviation 0.2: as 0.05 and 0.1 in test_stats_paired.py
+    a = [math.exp(0.1 + 0.2 * place) for place in (-1, 0, 1)]
+    near = replace(undecided, ratio=paired_ratio(a, [1.0] * 3, confidence=0.95))
+    words = sentence(near, analysis.names)
+    assert words.endswith("cannot tell with 3 rounds, about 18 would be needed.")
+    assert "the same" not in words
+
+
+@pytest.mark.parametrize(
+    ("comm_ms", "rounds", "means"),
+    [
+        (150, 5, "does not lie below 0, so that rounds below it are no more than the noise of two"),
+        (40, 5, "lies below 0, so that it is more than noise"),
+        (40, 1, "without an interval, so that the noise of two legs"),
+    ],
+)
+def test_overlap_below_zero_is_explained(
+    tmp_path: Path, comm_ms: int, rounds: int, means: str
+) -> None:
+    def change(record: Record) -> Record:
+        if record.id.platform != SLOW:
+            return record
+        others = tuple(s for s in record.series if s.leg != "comm")
+        return record.model_copy(update={"series": (*others, *steps({"comm": comm_ms}))}).sealed()
+
+    write_campaign(tmp_path, change, rounds)
+    note = exposed_note(open_page(tmp_path, CAMPAIGN, 0.95)).markup
+    told = [line for line in note.split("<li>") if "slow link, emulated, bert-golden: mean" in line]
+    assert len(told) == 1 and means in told[0]
+    mean = {150: "24.8 %", 40: "−182.0 %"}[comm_ms] if rounds == 5 else "−175.0 %"
+    assert f"mean overlap {mean}" in told[0]
 
 
 def _a_little_slower(record: Record) -> Record:

@@ -18,7 +18,7 @@ from commwall.schema.result import Series
 from tests.golden.build import AGAIN, FAST, SLOW
 from tests.golden.operations import CAMPAIGN, SKIPPED, operation, record, write_campaign
 
-NOT_BOUND = "gloo under the emulated link, not the link, sets the time of 8 B"
+NOT_BOUND = "the CPU under the emulated link, not the link, sets the time of 8 B"
 
 
 @pytest.fixture(scope="module")

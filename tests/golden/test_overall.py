@@ -20,7 +20,7 @@ from tests.golden.many import CAMPAIGN, HOST_BOUND, write_campaign
 
 TRAINING, ENERGY, BUSBW, LATENCY, MEMORY = TOPICS
 A, B = "fast link, emulated [golden-fast]", "slow link, emulated"
-LEFT_OUT = "transformer-xl-demo not used: marked host bound, leg single"
+LEFT_OUT = "transformer-xl-demo not used: marked host bound"
 
 
 @pytest.fixture(scope="module")
@@ -90,10 +90,22 @@ def test_one_round_decides_nothing(analysis: Analysis, training: list[Verdict]) 
 def test_what_no_case_has_is_not_measured(analysis: Analysis) -> None:
     (comparison,) = comparisons(analysis)
     own = topic_verdicts(analysis, comparison, LATENCY)
-    why = "gloo under the emulated link, not the link, sets the time of 8 B"
+    why = "the CPU under the emulated link, not the link, sets the time of 8 B"
     assert own[0].why_none == why
     assert overall_text(analysis, [own[0]] * 2) == f"not measured, because {why}."
     assert f"all-reduce not measured: {why}." in overall_text(analysis, own, "operation")
+
+
+def test_several_left_out_for_one_mark_are_counted_whatever_the_leg(
+    analysis: Analysis, training: list[Verdict]
+) -> None:
+    cells = tuple(
+        replace(cell, refusals=(*cell.refusals, "marked host bound, leg full: more"))
+        for cell in analysis.cells
+    )
+    marked = replace(analysis, cells=cells)
+    text = overall_text(marked, [*training[:3], *training[3:] * 2])
+    assert text.endswith("; 2 cases not used: marked host bound.")
 
 
 def test_what_was_kept_out_is_no_verdict(analysis: Analysis, training: list[Verdict]) -> None:

@@ -146,7 +146,13 @@ def test_gap_is_the_product_of_its_factors(analysis: Analysis) -> None:
     assert part.per_gpu_speed.centre == pytest.approx(1)
     assert part.scaling.centre == pytest.approx(2)
     assert part.gap.centre == pytest.approx(part.per_gpu_speed.centre * part.scaling.centre)
-    assert "Input effect: not measured" in decomposition_text(part)
+    text = decomposition_text(part)
+    assert "Input effect: not measured" in text
+    # the interval of the throughput ratio; one process alone takes the same in every round
+    around = "2.000 (1.644 to 2.433)"
+    assert (
+        f"gap {around} = speed of one process alone 1.000 (no interval) x scaling {around}" in text
+    )
 
 
 def test_a_quantity_that_no_logarithm_can_take_has_no_ratio(analysis: Analysis) -> None:

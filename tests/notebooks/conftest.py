@@ -1,6 +1,7 @@
 """One golden checkout with everything rendered, shared by the tests of this folder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,13 @@ from tests.golden.build import CAMPAIGN, write_campaign
 REPOSITORY = Path(__file__).parents[2]
 
 
+def render_pages(pages: Iterable[tuple[str, str]]) -> None:
+    """Render notebooks of campaigns, two at a time: each waits for a kernel of its own."""
+    with ThreadPoolExecutor(2) as pool:
+        codes = list(pool.map(lambda page: main(["render", *page]), pages))
+    assert codes and set(codes) == {0}
+
+
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     """Golden campaign after the verbs tables, render (each page) and site."""
@@ -22,7 +30,6 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         assert main(["tables", CAMPAIGN]) == 0
-        for name in pages_for({"training"}):
-            assert main(["render", CAMPAIGN, name]) == 0
+        render_pages((CAMPAIGN, name) for name in pages_for({"training"}))
         assert main(["site", CAMPAIGN]) == 0
         yield layout

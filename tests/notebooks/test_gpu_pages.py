@@ -13,7 +13,7 @@ from commwall.report.page import open_page
 from commwall.report.power_trace import trace_figure
 from tests.golden import build
 from tests.golden.gpus import AGAIN, CAMPAIGN, CASE, DIRECT, STAGED, write_campaign
-from tests.notebooks.conftest import REPOSITORY
+from tests.notebooks.conftest import REPOSITORY, render_pages
 from tests.notebooks.test_campaign_pages import rows_below
 from tests.notebooks.test_pages import SCALES, _untraced
 
@@ -30,8 +30,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         assert main(["tables", CAMPAIGN]) == 0
-        for name in PAGES:
-            assert main(["render", CAMPAIGN, name]) == 0
+        render_pages((CAMPAIGN, name) for name in PAGES)
         yield layout
 
 

@@ -20,7 +20,7 @@ from commwall.schema.result import NcclChoice, Series
 from tests.golden.build import FAST
 from tests.golden.operations import CAMPAIGN, SKIPPED, operation, record, write_campaign
 from tests.golden.test_operations import NOT_BOUND
-from tests.notebooks.conftest import REPOSITORY
+from tests.notebooks.conftest import REPOSITORY, render_pages
 
 PAGES = ("summary", "memory", "collectives")
 
@@ -33,8 +33,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         assert main(["tables", CAMPAIGN]) == 0
-        for name in PAGES:
-            assert main(["render", CAMPAIGN, name]) == 0
+        render_pages((CAMPAIGN, name) for name in PAGES)
         assert main(["site", CAMPAIGN]) == 0
         yield layout
 

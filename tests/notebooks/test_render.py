@@ -39,6 +39,12 @@ def test_an_unknown_notebook_is_named_with_the_nearest(layout: Layout) -> None:
     _write(layout, "1")
     with pytest.raises(RenderError, match="did you mean 'probe'"):
         render(layout, CAMPAIGN, "prob", 0.95, 60)
+    with pytest.raises(RenderError) as caught:
+        render(layout, CAMPAIGN, "nope", 0.95, 60)
+    assert caught.value.parts["where"] == "notebooks/nope.py"
+    assert caught.value.parts["found"] == "no such file"
+    assert caught.value.parts["expected"] == "one of: probe"
+    assert caught.value.parts["next"] == "name one of these, without suffix"
 
 
 def test_a_cell_that_fails_is_named_and_no_page_appears(layout: Layout) -> None:

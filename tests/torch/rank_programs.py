@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -167,6 +168,25 @@ def late(rank: int) -> dict[str, float]:
     return {"seconds": (end_ns - start_ns) / 1e9, "end_s": end_ns / 1e9}
 
 
+def hand_over(rank: int) -> list[str]:
+    """Threads that hand what is sent and received to gloo."""
+    world, threads = dist.group.WORLD, set()
+    inner = world._inner
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            if name in ("send", "recv"):
+                threads.add(threading.current_thread().name)
+            return getattr(inner, name)
+
+    world._inner = Watched()
+    received = torch.empty(COUNT)
+    for work in (dist.isend(torch.ones(COUNT), 1 - rank), dist.irecv(received, 1 - rank)):
+        work.wait()
+    world._inner = inner
+    return sorted(threads)
+
+
 def refusal(operation: Callable[[], object]) -> str:
     try:
         operation()
@@ -198,6 +218,7 @@ def link(rank: int, folder: Path) -> dict[str, Any]:
     found["counted"] = world.counters.operations
     found["share"] = world.counters.bound_share
     found["late"] = late(rank)
+    found["handed_over_by"] = hand_over(rank)
     found["refused"] = refusal(lambda: dist.recv(torch.empty(1)))
     found["ddp"] = trained(rank, None)
     found["ddp_plain"] = trained(rank, dist.new_group(backend="gloo"))

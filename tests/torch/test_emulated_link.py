@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ pytest.importorskip("torch")
 from launching import HERE, run_ranks
 from rank_programs import COUNT, LATENCY_S, RATE, SHAPED_COUNT, SHAPED_RATE
 
-from commwall.workers.links import EXIT_LINK
+from commwall.workers.lanes import EXIT_LINK, Job, LinkCounters, LinkWork
 
 MB = COUNT * 4
 WIRE_BYTES = {
@@ -75,7 +76,43 @@ def test_operations_asked_for_at_once_follow_each_other(found: list[dict[str, An
 def test_link_counts_its_operations(found: list[dict[str, Any]]) -> None:
     for rank in found:
         assert rank["counted"] == 4
-        assert rank["share"] == 1.0
+        seen_late_s = [
+            max(0.0, end_s - place * link_time_s(MB))
+            for place, end_s in enumerate(rank["queued"], start=1)
+        ]
+        late_s = 4 * link_time_s(MB) * (1 / rank["share"] - 1)
+        # The link begins when it is asked for, after the first clock and before the second.
+        assert 0 < late_s <= sum(seen_late_s)
+        assert sum(seen_late_s) <= late_s + 4 * LATER_S
+
+
+@pytest.mark.parametrize("comes_late", [False, True])
+def test_waking_counts_for_a_caller_that_waited_and_only_for_it(comes_late: bool) -> None:
+    counters, job, waking_s = LinkCounters(), Job(lambda: (0, 0), "result"), 0.05
+    work = LinkWork(job, counters)
+
+    def complete() -> None:
+        job.completed_ns = time.monotonic_ns()
+        time.sleep(waking_s)  # in place of the time that waking the caller takes
+        job.done.set_result(job.result)
+
+    lane = threading.Thread(target=complete)
+    lane.start()
+    if comes_late:
+        lane.join()
+    assert work.wait()
+    lane.join()
+    assert work.result() == "result"
+    if comes_late:
+        assert counters.late_ns == 0
+    else:
+        assert counters.late_ns >= waking_s * 1e9
+
+
+def test_sending_does_not_hold_the_caller(found: list[dict[str, Any]]) -> None:
+    """Gloo's send writes to a socket before it returns; the link's thread is to do that."""
+    for rank in found:
+        assert rank["handed_over_by"] == ["link-receives", "link-sends"]
 
 
 def test_operation_starts_with_the_last_rank_and_ends_together(

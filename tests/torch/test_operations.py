@@ -1,8 +1,8 @@
 """Suites collectives and memory: launches through torchrun, and the parts they are made of."""
 
-import statistics
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from types import SimpleNamespace
 
 # ruff: noqa: E402 - without torch this module is skipped before it imports it
@@ -70,6 +70,11 @@ def collectives(window_s: float = 0.05, max_bytes: int = LARGEST) -> dict[str, C
     }
 
 
+def link_s(collective: str, message_bytes: int, rate: float) -> float:
+    """Time the emulated link takes for one operation [s]."""
+    return LATENCY_S + wire_share(collective, 2) * message_bytes / rate  # type: ignore[arg-type]
+
+
 def results(folder: Path, wanted: LaunchRequest) -> dict[str, CaseResult]:
     with launched(wanted) as (launch, log):
         assert launch.wait(timeout=90) == 0, log.read_text()
@@ -95,7 +100,7 @@ def test_largest_message_takes_the_links_time(
     exchanged: dict[float, dict[str, CaseResult]], collective: str, rate: float
 ) -> None:
     result = exchanged[rate][collective.replace("_", "-")]
-    expected_s = LATENCY_S + wire_share(collective, 2) * LARGEST / rate  # type: ignore[arg-type]
+    expected_s = link_s(collective, LARGEST, rate)
     for rank in (0, 1):
         times_s = values(result, "operation_time_s", LARGEST, rank)
         assert len(times_s) >= LEAST_GROUPS
@@ -114,7 +119,8 @@ def test_every_size_of_every_rank_is_checked_and_told(
         for size in sizes:
             times_s = values(result, "operation_time_s", size, rank)
             assert LEAST_GROUPS <= len(times_s) <= MOST_GROUPS
-            assert len(values(result, "link_bound_share", size, rank)) == 1
+            (share,) = values(result, "link_bound_share", size, rank)
+            assert share == pytest.approx(link_s(collective, size, FAST) / median(times_s))
             assert len(values(result, "repetitions", size, rank)) == 1
     checked = [check.name for check in result.checks if check.passed]
     for name in ("received_values", "received_values_after_timing", "link_rate_bound"):
@@ -401,8 +407,8 @@ def test_recorded_repetitions_take_the_devices_time_and_eager_ones_the_hosts(
 
 def test_a_slow_host_is_seen_in_the_eager_time_alone() -> None:
     quick, slow = (recorded_on(host_s, 11e-6) for host_s in (40e-6, 400e-6))
-    assert statistics.median(slow.eager_s) > 9 * statistics.median(quick.eager_s)
-    assert statistics.median(slow.time_s) == pytest.approx(statistics.median(quick.time_s))
+    assert median(slow.eager_s) > 9 * median(quick.eager_s)
+    assert median(slow.time_s) == pytest.approx(median(quick.time_s))
 
 
 def recorded_on(host_s: float, device_s: float, *, ahead: bool = True) -> Repeated:

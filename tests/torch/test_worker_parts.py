@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from commwall.schema.case import TrainingCase, Windows
 from commwall.schema.result import CaseResult, Check, Gap, Mark, Series
+from commwall.schema.treatment import EmulatedLink, Label
 from commwall.workers import bounds, legs, peak
 from commwall.workers.compilation import anew_mark
 from commwall.workers.findings import Findings, merge
@@ -143,6 +144,19 @@ def test_link_rate_check_prints_its_equation() -> None:
         bound_bytes_per_s=100e6,
     )
     assert at_the_bound.passed
+
+
+def test_link_bound_share_is_the_links_part_of_the_typical_time() -> None:
+    label = Label(title="test", stands_for="a test", does_not_cover="anything else")
+    link = EmulatedLink(label=label, bandwidth_bytes_per_s=1e6, latency_s=0.01)
+    share = bounds.link_bound_share(
+        collective="all_gather",
+        message_bytes=40_000,  # 20 kB on the link: 20 ms, and 10 ms of latency
+        ranks=2,
+        times_s=(0.05, 0.04, 0.9),
+        link=link,
+    )
+    assert share == pytest.approx(0.03 / 0.05)
 
 
 def raised(action: Callable[[], object]) -> Exception:

@@ -268,6 +268,27 @@ def test_a_folder_without_the_yardsticks_programs_is_told(root: Path, tmp_path: 
 
 
 def test_a_collective_that_is_no_word_is_told(root: Path) -> None:
-    edit(root, DEMO, "collective: all_gather}", "collective: [all_gather]}")
+    edit(root, DEMO, "collective: all_gather,", "collective: [all_gather],")
     message = refused(root)
     assert "cases.all-gather" in message and "in_place" not in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("[262144, 67108864]", "[262144, 1000000000000000000]", "cases.ram-copy.buffer_bytes.1"),
+        ("max_bytes: 2097152", "max_bytes: 1000000000000000000", "cases.all-reduce.max_bytes"),
+        ("batch_per_gpu: 16", "batch_per_gpu: 1000000000000000000", "cases.resnet-demo-b16.batch"),
+        ("bucket_bytes: 1310720", "bucket_bytes: 10000000000000000", "cases.bert-demo-b4.bucket_b"),
+        ("full_s: 0.7", "full_s: 1.0e+300", "windows.full_s"),
+        ("min_steps: 5", "min_steps: 5000000000", "windows.min_steps"),
+        ("bandwidth_bytes_per_s: 0.06e+9", "bandwidth_bytes_per_s: 1.0e-300", "bandwidth_bytes"),
+    ],
+)
+def test_sizes_beyond_all_machines_are_told_with_their_key(
+    root: Path, old: str, new: str, key: str
+) -> None:
+    edit(root, DEMO, old, new)
+    message = refused(root)
+    assert DEMO in message and key in message
+    assert re.search(r"should be (less|greater) than or equal to", message)

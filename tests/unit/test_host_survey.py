@@ -11,10 +11,11 @@ import pytest
 
 from commwall.cli.main import main
 from commwall.host import survey as surveyed
-from commwall.host.environments import Manifest, manifest_path
-from commwall.host.lockfiles import Difference
+from commwall.host.environments import manifest_path
+from commwall.host.software import packages_digest
 from commwall.host.survey import Ability, survey
 from commwall.records.store import model_text, write_atomically
+from commwall.schema.environment import Difference, Manifest
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,13 +39,17 @@ def test_an_environment_is_told_by_its_manifest(tmp_path: Path) -> None:
         python="3.12.1",
         lock_digest="0" * 64,
         packages={"torch": "2.13.0"},
-        packages_digest="1" * 64,
+        packages_digest=packages_digest({"torch": "2.13.0"}),
         differences=(Difference(name="numpy", locked="2.0", present=None),),
     )
     path = manifest_path(tmp_path, "bench")
     write_atomically(path, model_text(manifest))
     found = by_name(tmp_path)["environment bench"].found
     assert found == "adopted, Python 3.12.1, 1 packages, 1 depart from the lock, torch 2.13.0"
+    edited = path.read_text(encoding="utf-8").replace("2.13.0", "2.14.0")
+    path.write_text(edited, encoding="utf-8")
+    found = by_name(tmp_path)["environment bench"]
+    assert not found.available and "packages and packages_digest disagree" in str(found.found)
     path.write_text("{", encoding="utf-8")
     assert not by_name(tmp_path)["environment bench"].available
 

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from commwall.host.environments import Manifest, manifest_path
+from commwall.host.environments import manifest_path
 from commwall.host.locks import RUN_LOCK_NAME
+from commwall.host.software import packages_digest
 from commwall.measure import startup
 from commwall.measure.startup import NOT_MADE, environment_identity, examine_only, prepare
 from commwall.records.layout import Layout
 from commwall.records.state import read_state
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.config import Config
+from commwall.schema.environment import Manifest
 from commwall.schema.errors import ConfigError, LaunchError
 from tests.samples import plan
 
@@ -106,7 +108,7 @@ def put_manifest(root: Path, adopted_from: str | None) -> Manifest:
         python="3.11.7",
         lock_digest="0" * 64,
         packages={},
-        packages_digest="1" * 64,
+        packages_digest=packages_digest({}),
         differences=(),
     )
     write_atomically(manifest_path(root, "bench"), model_text(manifest))
@@ -127,11 +129,11 @@ def test_adopted_packages_stand_in_the_freshness_key(root: Path) -> None:
     config = Config.model_validate(told)
     assert environment_identity(root, config) == NOT_MADE
     put_manifest(root, adopted_from="/usr/bin/python3")
-    assert environment_identity(root, config) == "adopted-" + "1" * 64
+    assert environment_identity(root, config) == f"adopted-{packages_digest({})}"
     assert not environment_identity(root, Config()).startswith("adopted")
     campaign = prepare(root, told).mine[0]
     key = read_state(Layout(root).state_path(campaign.id, "training")).key
-    assert key is not None and "adopted-1111" in key
+    assert key is not None and f"adopted-{packages_digest({})[:8]}" in key
 
 
 def test_a_campaign_of_this_machine_that_is_not_asked_for_is_evidence(root: Path) -> None:

@@ -57,7 +57,7 @@ def test_more_rounds_leave_the_first_ones_as_they_were() -> None:
 def test_operations_state_their_sizes_and_time(campaign: Campaign) -> None:
     plan = build_plan(campaign, MACHINE, "words")
     text = plan_text(plan)
-    assert "case all-gather: all_gather of float32, 10 sizes up to 2 MiB, 0.0500 s each" in text
+    assert "case all-gather: all_gather of float32, 11 sizes up to 8 MiB, 0.0500 s each" in text
     assert "case ram-triad: triad, buffers of 256 KiB, 64 MiB, 0.150 s each" in text
     (case, *_) = plan.suite("collectives").cases.values()
     one, two = (expected_launch_s([case] * number, "cpu") for number in (1, 2))

@@ -28,6 +28,7 @@ from commwall.records.store import (
     read_withdrawals,
     write_atomically,
 )
+from commwall.schema.base import digest
 from commwall.schema.plan import Plan
 from tests.samples import plan, record, write_campaign
 
@@ -95,6 +96,12 @@ def test_what_goes_out_comes_in_the_same(bundle: Path, here: Layout, tmp_path: P
     assert tree(here) == tree(Layout(tmp_path / "origin"))
     again = bundled(here, tmp_path / "again.tar.gz")
     assert again.read_bytes() == bundle.read_bytes()
+
+
+@pytest.mark.parametrize("wrong", [b"{}", b"no JSON", b'{"name": "bench", "mode": "adopted"}'])
+def test_an_origin_that_is_no_manifest_is_refused(bundle: Path, here: Layout, wrong: bytes) -> None:
+    path = repacked(bundle, lambda files: {**files, "origin/bench.json": wrong})
+    assert "bench.json" in refused(here, path)
 
 
 def test_a_second_import_changes_nothing(bundle: Path, here: Layout) -> None:
@@ -327,7 +334,10 @@ def test_the_verbs_write_and_take_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     origin = written(tmp_path / "origin")
-    manifest = {"name": "bench", "adopted_from": "/secret/python3"}
+    manifest = {
+        "name": "bench", "mode": "adopted", "adopted_from": "/secret/python3", "python": "3.12.1",
+        "lock_digest": "0" * 64, "packages": {}, "packages_digest": digest({}), "differences": [],
+    }  # fmt: skip
     write_atomically(origin.root / ".envs/bench/manifest.json", json.dumps(manifest))
     log = "logs/measure_suite/golden/training/r01-fast-1.log"
     write_atomically(origin.root / log, f"{origin.root.resolve()}/x broke\n")

@@ -7,9 +7,9 @@ from commwall.records.comparable import (
     ACROSS_ROUNDS,
     NEVER,
     WITHIN_ROUND,
-    check_across,
     check_round,
     differences,
+    not_as_planned,
 )
 from commwall.schema.errors import IncomparableRecords
 from commwall.schema.record import Record, Status
@@ -71,9 +71,20 @@ def test_rounds_pool_over_boots_but_not_over_keys() -> None:
     with pytest.raises(IncomparableRecords, match="id.round"):
         check_round(one, two)
     booted = two.model_copy(update={"machine": two.machine.model_copy(update={"boot_digest": "b"})})
-    check_across((one, booted))
-    with pytest.raises(IncomparableRecords, match="freshness_key"):
-        check_across((one, samples.record(PLAN, "fast", 2, key="training-2-0123")))
+    assert differences(one, booted, "across") == ()
+    keyed = samples.record(PLAN, "fast", 2, key="training-2-0123")
+    assert [each.field for each in differences(one, keyed, "across")] == ["protocol.freshness_key"]
+
+
+def test_a_record_is_held_against_its_plan() -> None:
+    record = samples.record(PLAN, "fast", 1)
+    assert not_as_planned(record, PLAN) is None
+    case = record.case.model_copy(update={"batch_per_gpu": 8})
+    edited = not_as_planned(record.model_copy(update={"case": case}), PLAN)
+    assert edited == "measured otherwise than the plan says: case.batch_per_gpu: 8 and 4"
+    other = record.model_copy(update={"platform": samples.platform("fast", 1e9)})
+    found = not_as_planned(other, PLAN)
+    assert found and "platform.treatment.bandwidth_bytes_per_s: 1000000000.0 and 6" in found
 
 
 def test_every_field_of_a_record_stands_in_one_list() -> None:

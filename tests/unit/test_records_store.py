@@ -50,6 +50,16 @@ def test_an_edited_value_is_found(stored: Path) -> None:
         read_record(stored)
 
 
+@pytest.mark.parametrize("value", [1e308, -1e200, 5e-324])
+def test_a_sealed_number_beyond_all_bounds_is_found(stored: Path, value: float) -> None:
+    content = json.loads(stored.read_text())
+    content["series"][0]["values"][1] = value
+    content["digest"] = digest({k: v for k, v in content.items() if k != "digest"})
+    stored.write_text(json.dumps(content))
+    with pytest.raises(RecordError, match=r"series\.0\.values\.1: .* is no number that can have"):
+        read_record(stored)
+
+
 @pytest.mark.parametrize("keep", [0, 1, 200, -2])
 def test_a_truncated_record_is_found(stored: Path, keep: int) -> None:
     stored.write_bytes(stored.read_bytes()[:keep])

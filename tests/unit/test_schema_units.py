@@ -72,11 +72,6 @@ def test_what_was_moved_is_in_the_units_of_its_rate() -> None:
     assert units.volume_text(5 * 2**30) == "5.37 GB"
 
 
-def test_a_ratio_becomes_a_percentage() -> None:
-    assert units.percent_text(1.25) == "25 %"
-    assert units.percent_text(0.9) == "-10 %"
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [

@@ -89,3 +89,9 @@ def test_wider_for_more_confidence_and_shifted_with_the_values() -> None:
     assert narrow is not None and wide is not None and moved is not None
     assert wide.low < narrow.low < narrow.high < wide.high
     assert moved.low == pytest.approx(narrow.low + 10)
+
+
+def test_values_too_far_apart_have_no_interval() -> None:
+    # ln of the ratio is 180, the deviation 127; half-width 12.706 x 127 / sqrt(2) = 1140 > 700
+    assert geometric_interval((1e-60, 1e18)) is None
+    assert geometric_interval((1.0, 4.0)) is not None

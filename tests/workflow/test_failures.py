@@ -5,6 +5,8 @@ import pytest
 from tests.workflow.checkout import Checkout, edit
 from tests.workflow.test_rerun import ALL, PLATFORMS, ROUND_1, ROUND_2
 
+pytestmark = pytest.mark.beside
+
 KILL = {"act": "kill", "platform": "slow", "round": 2}
 
 
@@ -63,6 +65,7 @@ def test_one_of_a_pair_gone_plus_an_accident(warm: Checkout) -> None:
     assert len({warm.round_ids()[platform, 2] for platform in PLATFORMS}) == 1
 
 
+@pytest.mark.alone
 def test_hang_is_ended_and_repeated(warm: Checkout) -> None:
     warm.configure(timeouts={"startup_s": 2, "case_s": 2, "collective_s": 1})
     warm.path("slow", 2).unlink()

@@ -7,6 +7,8 @@ import pytest
 from tests.workflow.checkout import Checkout
 from tests.workflow.conftest import Start
 
+pytestmark = pytest.mark.beside
+
 OPTIONS = {
     "forceall": ("--cores", "2", "--forceall", "measure"),
     "forcerun": ("--cores", "2", "--forcerun", "measure_suite", "--", "measure"),

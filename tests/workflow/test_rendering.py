@@ -4,11 +4,16 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.workflow.checkout import Checkout
+
+pytestmark = pytest.mark.beside
 
 NO_OP_WITHIN_S = 10
 
 
+@pytest.mark.alone
 def test_second_run_of_everything_does_nothing(rendered: Checkout) -> None:
     started = time.monotonic()
     run = rendered.snakemake("--cores", "2")
@@ -73,6 +78,7 @@ def test_pages_come_although_work_is_missing(rendered: Checkout) -> None:
     rendered.wish({"act": "kill", "platform": "slow", "round": 1})
     run = rendered.snakemake("--cores", "2")
     assert run.code != 0
+    assert "The page to open: results/site/index.html" in run.output
     assert run.started >= {"render_notebook", "publish_site", "check_complete"}
     assert landing.stat().st_mtime_ns > before
 

@@ -12,6 +12,8 @@ from commwall.records.store import read_record, write_record
 from tests.workflow.checkout import Checkout, edit
 from tests.workflow.conftest import Start
 
+pytestmark = pytest.mark.beside
+
 PLATFORMS = ("fast", "slow", "fast-again")
 ROUND_1 = {(platform, 1) for platform in PLATFORMS}
 ROUND_2 = {(platform, 2) for platform in PLATFORMS}
@@ -21,6 +23,7 @@ ALL = ROUND_1 | ROUND_2
 def test_fresh_run_measures_every_cell_once(fresh: Checkout) -> None:
     run = fresh.measure()
     assert run.code == 0, run.output
+    assert "No pages yet: `make report` makes them." in run.output
     assert set(fresh.records()) == ALL
     assert fresh.attempt["measured"] == len(ALL)
     for round_ in (1, 2):
@@ -234,6 +237,7 @@ def test_misspelt_override_starts_no_job(warm: Checkout) -> None:
     assert "timeoutz" in run.output
 
 
+@pytest.mark.alone
 def test_override_reaches_the_verb(fresh: Checkout) -> None:
     fresh.wish({"act": "hang", "platform": "slow", "round": 1})
     run = fresh.measure("--config", "timeouts={'startup_s': 1, 'case_s': 1, 'collective_s': 1}")

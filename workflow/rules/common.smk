@@ -1,5 +1,6 @@
 """Names, functions and the lock that the stages share; no rule."""
 
+import os
 import re
 import sys
 
@@ -71,5 +72,19 @@ def all_cores(wildcards) -> int:
     return workflow.cores
 
 
+def name_pages() -> None:
+    """Last line of a run; `make` has its own, which also follows when nothing was to be done."""
+    if "MAKELEVEL" not in os.environ:
+        shell("{DRIVER:q} -m commwall pages || true")
+
+
 onstart:
     hold_checkout(ROOT)
+
+
+onsuccess:
+    name_pages()
+
+
+onerror:
+    name_pages()

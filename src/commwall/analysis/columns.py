@@ -265,9 +265,9 @@ COLUMNS: dict[str, dict[str, str]] = {
 """Columns of each table with their types. In `pairs` and `ratios`, `unit` is that of the values;
 ratios are pure numbers, and `..._percent` says its own. `effect_*` describes the winner
 relative to the other side, negative where the interval reaches beyond 1, empty without interval.
-`mean` is geometric for positive quantities, as `ratio` is. `bound` is false where gloo under the
-emulated link set the time. `rate_ratio` is the own rate over that of nccl-tests. `rank` is empty
-in `energy` where all counted domains stand together, in `traffic` where nothing was counted.
+`mean` is geometric for positive quantities, as `ratio` is. `bound` is false where the CPU under
+the emulated link set the time. `rate_ratio` is the own rate over that of nccl-tests. `rank` is
+empty in `energy` where all counted domains stand together, in `traffic` where nothing was counted.
 `uncounted_power_w` would make up for the difference in energy. `throttled`, `contended` and
 `link_degraded` count records with that mark; readings of all records count there."""
 

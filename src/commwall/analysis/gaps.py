@@ -10,6 +10,7 @@ from typing import Literal
 
 from commwall.analysis.names import QUANTITIES_OF, Quantity
 from commwall.analysis.pairs import Cell, Pairing
+from commwall.records.comparable import NOT_AS_PLANNED
 from commwall.records.index import Index
 from commwall.schema.case import Leg, SuiteName
 from commwall.schema.metrics import METRICS
@@ -69,7 +70,8 @@ def _findings(index: Index) -> Iterator[GapLine]:
         reason = f"{finding.standing}: {finding.reason}"
         if finding.standing in ("missing", "invalid", "withdrawn"):
             yield GapLine("record", where, reason, finding.suite)
-        elif finding.standing == "stale":
+        elif finding.standing == "stale" and not reason.startswith(f"stale: {NOT_AS_PLANNED}"):
+            # A record measured otherwise than planned is refused, and told among those.
             yield GapLine("stale", where, f"{reason}; still used here", finding.suite)
 
 

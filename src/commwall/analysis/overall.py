@@ -18,8 +18,8 @@ from commwall.schema.units import significant
 PER_WATT_HOUR = Quantity("energy_efficiency_samples_per_wh")
 WHOLE_REASONS = ("skipped", "failed")
 """Beginnings of reasons that say nothing without their detail."""
-NAMED_CASES = 3
-"""A sentence names so many cases at most, more are counted."""
+NAMED_CASES = 1
+"""A sentence names so many cases at most, more are counted; the tables name them all."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,8 @@ def _left_out(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Ite
     for verdict in verdicts:
         if verdict.ratio is None:
             how = "not measured" if _is_absent(analysis, verdict) else "not used"
-            reasons.setdefault((how, why_unused(analysis, verdict)), []).append(verdict.case)
+            why = _brief(why_unused(analysis, verdict))
+            reasons.setdefault((how, why), []).append(verdict.case)
     for (how, reason), cases in reasons.items():
         yield f"{_cases(cases, noun)} {how}: {reason}"
 
@@ -211,6 +212,12 @@ def _is_absent(analysis: Analysis, verdict: Verdict) -> bool:
     place = (verdict.comparison, verdict.suite, verdict.case)
     own = [p for p in analysis.pairings if (p.comparison, p.suite, p.case) == place]
     return not verdict.rounds and any(pairing.pairs for pairing in own)
+
+
+def _brief(reasons: str) -> str:
+    """Reasons without the leg that each concerns, each once."""
+    own = (reason.partition(", leg ")[0] for reason in reasons.split("; "))
+    return "; ".join(dict.fromkeys(own))
 
 
 def _cases(cases: list[str], noun: str) -> str:

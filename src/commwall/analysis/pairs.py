@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from commwall.analysis.derive import Derived, derive
 from commwall.records.admit import refusals
-from commwall.records.comparable import check_round, differences
+from commwall.records.comparable import check_round, differences, not_as_planned
 from commwall.records.evidence import Evidence
 from commwall.schema.case import Case, SuiteName
 from commwall.schema.errors import IncomparableRecords
@@ -60,10 +60,17 @@ class Pairing:
 
 
 def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:
-    """One cell for every readable record."""
+    """One cell for every readable record; one that was not measured as planned is refused."""
     return tuple(
-        Cell(record, derive(record, peaks), refusals(record)) for record in evidence.records
+        Cell(record, derive(record, peaks), (*_not_planned(record, evidence), *refusals(record)))
+        for record in evidence.records
     )
+
+
+def _not_planned(record: Record, evidence: Evidence) -> Iterator[str]:
+    other = not_as_planned(record, evidence.plan) if evidence.plan else None
+    if other:
+        yield other
 
 
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:

@@ -23,7 +23,7 @@ from commwall.schema.record import Record
 from commwall.schema.result import LEAST_BOUND_SHARE, Series
 from commwall.schema.units import size_text
 
-NOT_BINDING = "gloo under the emulated link, not the link, sets the time of {size}"
+NOT_BINDING = "the CPU under the emulated link, not the link, sets the time of {size}"
 """Reason why a size is no evidence on the link."""
 
 

@@ -161,7 +161,7 @@ def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cel
     if not usable:
         cells = [cell for pair in pairing.pairs for cell in pair]
         reasons = [c.derived.absent[quantity] for c in cells if quantity in c.derived.absent]
-        return "; ".join(dict.fromkeys(reasons))
+        return "; ".join(dict.fromkeys(reasons)) or "no round has it on both platforms"
     for cell in (cell for pair in usable for cell in pair):
         if cell.derived.values[quantity] <= 0:
             where = cell.record.id

@@ -10,9 +10,11 @@ from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.verdicts import Effect, Verdict
 from commwall.schema.units import quantity_text, significant
-from commwall.stats.paired import MOST_ROUNDS, PairedRatio
+from commwall.stats.paired import PairedRatio
 
 _FASTER = frozenset({PRIMARY.metric_id, "throughput_tokens_per_s"})
+MOST_TOLD = 50
+"""Beyond this many rounds a sentence names no number: nobody would measure them."""
 Names = Mapping[str, str]
 """Platform -> its name for readers."""
 
@@ -131,6 +133,11 @@ def share_text(share: float) -> str:
     return f"{_percent(share, 1)} %"
 
 
+def signed_share_text(share: float) -> str:
+    """As `share_text`, with a true minus sign where it is below 0."""
+    return share_text(share).replace("-", "−")
+
+
 def values_text(verdict: Verdict, names: Names) -> str:
     """Median of each side with its unit."""
     if verdict.medians is None:
@@ -146,11 +153,16 @@ def decomposition_text(part: Decomposition | Undecomposed) -> str:
     if isinstance(part, Undecomposed):
         return f"the gap cannot be split: {part.reason}."
     factors = (part.gap, part.per_gpu_speed, part.scaling)
-    gap, speed, scaling = (_plain(factor.centre) for factor in factors)
+    gap, speed, scaling = map(factor_text, factors)
     return (
         f"throughput gap {gap} = speed of one process alone {speed} x scaling {scaling} "
         f"(n = {part.gap.n}). Input effect: {part.input_effect}."
     )
+
+
+def factor_text(ratio: PairedRatio) -> str:
+    """A factor with its interval; of one round, which has none, as it is."""
+    return centre_text(ratio) if ratio.n > 1 else _plain(ratio.centre)
 
 
 def better_text(verdict: Verdict) -> str:
@@ -198,6 +210,8 @@ def _why_no_floor(control: Verdict) -> str | None:
 def _why_no_interval(ratio: PairedRatio) -> str:
     if ratio.n == 1:
         return "one round has no interval"
+    if max(ratio.ratios) > 2 * min(ratio.ratios):
+        return "the rounds lie too far apart for an interval"
     return "the rounds show no spread, so no interval can be trusted"
 
 
@@ -212,9 +226,9 @@ def _need(ratio: PairedRatio) -> str:
     needed = ratio.rounds_needed
     if ratio.interval is None:
         return _why_no_interval(ratio)
-    if needed is not None:
-        return f"about {needed:,} would be needed"
-    return f"more than {MOST_ROUNDS:,} would be needed"
+    if needed is not None and needed <= MOST_TOLD:
+        return f"about {needed} would be needed"
+    return "more would be needed than are worth measuring"
 
 
 def _rounds(n: int) -> str:
@@ -232,7 +246,8 @@ def _decimals(width_percent: float, size_percent: float) -> int:
     The latter so that a named winner never wins by 0.000 %.
     """
     most = max(3, _second_digit(size_percent)) if size_percent else 3
-    return min(most, max(0, _second_digit(width_percent)))
+    wanted = _second_digit(width_percent) if width_percent else most
+    return min(most, max(0, wanted))
 
 
 def _second_digit(value: float) -> int:

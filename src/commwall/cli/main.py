@@ -24,6 +24,7 @@ VERBS: dict[str, str] = {
     "tables": "write the tidy tables of a campaign",
     "render": "execute a notebook on a campaign and write its page",
     "site": "write the landing page",
+    "pages": "name the page to open",
     "read": "print what is certain in another tool's output, as JSON",
     "bundle": "write a campaign into one file, to be rendered elsewhere",
     "import": "take in a campaign that was measured elsewhere",

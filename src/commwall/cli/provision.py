@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 from commwall.cli.parent import accept_parent, follow_parent
-from commwall.host.environments import ENVIRONMENTS, Manifest, manifest_path, provision
+from commwall.host.environments import ENVIRONMENTS, manifest_path, provision
 from commwall.host.lockfiles import resolve
 from commwall.measure.configuration import resolved_config
 from commwall.measure.signals import Interrupted, interruptible
+from commwall.schema.environment import Manifest
 from commwall.schema.errors import ProvisionError
 
 SHOWN_DIFFERENCES = 10

@@ -17,14 +17,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
-from commwall.host.lockfiles import Difference, differences, lock_digest, lock_path, read_lock
+from commwall.host.lockfiles import differences, lock_digest, lock_path, read_lock
 from commwall.host.software import Interpreter, interpreter_at, packages_digest
 from commwall.process import die_with_parent
 from commwall.records.store import model_text, write_atomically
-from commwall.schema.base import Model
-from commwall.schema.errors import CommwallError, ProvisionError
+from commwall.schema.environment import Manifest
+from commwall.schema.errors import CommwallError, ConfigError, ProvisionError
 from commwall.schema.parsing import parse_json_model
 
 ENVIRONMENTS = ("bench", "report")
@@ -54,29 +53,6 @@ exec "$(dirname "$0")/python" -m commwall "$@"
 """
 
 
-class Manifest(Model):
-    """What an environment consists of; holds no path but that of an adopted interpreter."""
-
-    schema_version: Literal[1] = 1
-    name: str
-    mode: Literal["installed", "adopted"]
-    adopted_from: str | None = None
-    """The interpreter whose packages are used; never part of a digest."""
-    python: str
-    """Version of the interpreter."""
-    lock_digest: str
-    """The lock this environment was made from or compared with."""
-    packages: dict[str, str]
-    packages_digest: str
-    differences: tuple[Difference, ...]
-    """Departures from the lock."""
-
-    @property
-    def identity(self) -> str:
-        """What stands for the software in a freshness key: the lock, or what was adopted."""
-        return self.lock_digest if self.mode == "installed" else f"adopted-{self.packages_digest}"
-
-
 def environment_dir(root: Path, name: str) -> Path:
     """Folder of an environment."""
     return root / ".envs" / name
@@ -96,7 +72,17 @@ def read_manifest(root: Path, name: str) -> Manifest | None:
     path = manifest_path(root, name)
     if not path.exists():
         return None
-    return parse_json_model(Manifest, path.read_bytes(), f".envs/{name}/{path.name}")
+    where = f".envs/{name}/{path.name}"
+    manifest = parse_json_model(Manifest, path.read_bytes(), where)
+    if manifest.name != name:
+        raise ConfigError(
+            "a manifest is that of another environment",
+            where=where,
+            found=manifest.name,
+            expected=name,
+            next_step=f"delete .envs/{name}; the next run makes it anew",
+        )
+    return manifest
 
 
 def provision(root: Path, name: str, adopt: str | None, log: Path, say: Say) -> Manifest:

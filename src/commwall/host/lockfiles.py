@@ -11,22 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from commwall.host.software import normal_name
-from commwall.schema.base import Model, digest
+from commwall.schema.base import digest
+from commwall.schema.environment import Difference
 from commwall.schema.errors import ProvisionError
 
 CONSTRAINING = "dev"
 """The widest environment: it holds all others, whose locks are parts of its own."""
 NEW_LOCK = "write one with: commwall provision NAME --resolve"
-
-
-class Difference(Model):
-    """A package that an environment holds otherwise than its lock says."""
-
-    name: str
-    locked: str | None
-    """None: the lock does not name it (an extra, such as the libraries of a CUDA build)."""
-    present: str | None
-    """None: it is missing."""
 
 
 def lock_path(root: Path, name: str) -> Path:

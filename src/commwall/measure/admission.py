@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from commwall.host.environments import Manifest
 from commwall.host.lockfiles import lock_digest, lock_path, read_lock
 from commwall.host.machine import Machine
 from commwall.host.software import packages_digest, this_interpreter
 from commwall.host.survey import shared_memory
 from commwall.measure.supervisor import KEPT_VARIABLES
+from commwall.schema.environment import Manifest
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.treatment import NcclVariables
 

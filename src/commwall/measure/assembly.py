@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 
 from commwall.host.energy import METRIC, EnergyFound, Meter
-from commwall.host.environments import Manifest
 from commwall.host.loopback import LoopbackSampler
 from commwall.host.machine import Machine
 from commwall.host.secrecy import without_places
@@ -22,6 +21,7 @@ from commwall.records.freshness import code_digest, freshness_key, protocol, sui
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.schema.case import Case, MemoryCase, SuiteName
 from commwall.schema.device_metrics import DEVICE_METRICS
+from commwall.schema.environment import Manifest
 from commwall.schema.facts import HardwareFacts
 from commwall.schema.paths import Place
 from commwall.schema.plan import Plan

@@ -28,6 +28,7 @@ from commwall.records.store import (
     read_withdrawals,
     write_atomically,
 )
+from commwall.schema.environment import Manifest
 from commwall.schema.errors import CommwallError, ConfigError, RecordError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
@@ -188,6 +189,8 @@ def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
         for name in files:
             if kind_of(name) == "attempt":
                 read_attempt(folder / name)
+            elif kind_of(name) == "environment":
+                parse_json_model(Manifest, files[name], name)
         for name in _records(files):
             _check_record(folder / name, name, plan)
     except BundleError:

@@ -3,7 +3,7 @@
 Layer: records. Reads no file. See docs/decisions for why each field stands where it does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from commwall.schema.base import Model
 from commwall.schema.case import TrainingCase
 from commwall.schema.errors import IncomparableRecords
+from commwall.schema.plan import Plan
 from commwall.schema.record import Record
 
 WITHIN_ROUND = (
@@ -81,6 +82,10 @@ a few steps in float32. bfloat16 keeps 8 bits: Swin-T of one program differed by
 step between two launches on H200."""
 
 
+NOT_AS_PLANNED = "measured otherwise than the plan says"
+"""Beginning of the reason why a record is no evidence for its plan; record's value first."""
+
+
 class Difference(Model):
     """A field that should agree and does not."""
 
@@ -107,6 +112,38 @@ def differences(a: Record, b: Record, kind: Literal["round", "across"]) -> tuple
     return tuple(difference for difference in found if difference)
 
 
+def not_as_planned(record: Record, plan: Plan) -> str | None:
+    """What a record has measured otherwise than its plan says, in words; None if nothing.
+
+    The plan may have been edited, or the record may come from another one. A changed label
+    changes no number.
+    """
+    planned = plan.suite(record.id.suite).cases[record.id.case]
+    sides = (
+        ("case", record.case, planned),
+        ("platform", record.platform, plan.platform(record.id.platform)),
+    )
+    found = [
+        f"{field}: {measured} and {asked}"
+        for place, own, wanted in sides
+        for field, measured, asked in _departures(place, _unlabelled(own), _unlabelled(wanted))
+    ]
+    return f"{NOT_AS_PLANNED}: {'; '.join(found)}" if found else None
+
+
+def _unlabelled(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(exclude={"treatment": {"label"}})
+
+
+def _departures(place: str, own: Any, planned: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Fields that differ, with both values."""
+    if isinstance(own, dict) and isinstance(planned, dict):
+        for name in dict.fromkeys([*own, *planned]):
+            yield from _departures(f"{place}.{name}", own.get(name), planned.get(name))
+    elif own != planned:
+        yield place, own, planned
+
+
 def check_round(a: Record, b: Record) -> None:
     """Refuse two records of a round that differ in more than the treatment.
 
@@ -114,16 +151,6 @@ def check_round(a: Record, b: Record) -> None:
         IncomparableRecords: naming every field with both values.
     """
     _refuse(a, b, differences(a, b, "round"))
-
-
-def check_across(records: Sequence[Record]) -> None:
-    """Refuse rounds that were not measured on the same kind of machine with the same software.
-
-    Raises:
-        IncomparableRecords: naming every field with both values.
-    """
-    for other in records[1:]:
-        _refuse(records[0], other, differences(records[0], other, "across"))
 
 
 def _refuse(a: Record, b: Record, found: Iterable[Difference]) -> None:

@@ -58,6 +58,10 @@ class Layout:
         """The pages to publish."""
         return self.root / "results" / "site"
 
+    def landing_path(self) -> Path:
+        """The page from which all others are reached."""
+        return self.site_dir() / "index.html"
+
     def state_path(self, campaign: str, suite: str) -> Path:
         """What the workflow knows of a suite's records."""
         return self.root / ".cw" / campaign / f"{suite}.state"

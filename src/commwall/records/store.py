@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from commwall.records.layout import Layout
+from commwall.records.plausible import implausible
 from commwall.schema.base import Model, digest
 from commwall.schema.errors import ConfigError, PlanError, RecordError
 from commwall.schema.parsing import parse_json_model
@@ -104,8 +105,8 @@ def read_record(path: Path) -> Record:
     invalidate what was written before.
 
     Raises:
-        RecordError: if it is truncated, edited, of another version, in the wrong place or no
-            readable file.
+        RecordError: if it is truncated, edited, of another version, in the wrong place, holds
+            numbers beyond all bounds or is no readable file.
         FileNotFoundError: if there is none.
     """
     try:
@@ -116,6 +117,8 @@ def read_record(path: Path) -> Record:
     except (IsADirectoryError, PermissionError, RecursionError) as error:
         raise _record_error(path, f"it cannot be read: {error.args[-1]}") from error
     content = {key: value for key, value in json.loads(text).items() if key != "digest"}
+    if found := implausible(content):
+        raise _record_error(path, found)
     if digest(content) != record.digest:
         raise _record_error(path, "its content does not match its digest: it was edited")
     if Layout(Path()).record_path(**_place(record)).parts[-6:] != path.parts[-6:]:

@@ -9,17 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from commwall.records.comparable import not_as_planned
 from commwall.records.layout import Layout
 from commwall.records.store import read_record, read_withdrawals
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import RecordError
-from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.plan import Plan
 from commwall.schema.record import Record
 
 Standing = Literal["fresh", "valid", "stale", "invalid", "withdrawn", "missing"]
 """fresh: valid and made by the current code and environment; valid: of another machine's
-campaign, evidence to read; stale: valid but made by other code or for another plan."""
+campaign, evidence to read; stale: valid but made by other code, or measured otherwise than the
+plan says, which keeps it out of verdicts."""
 Judgement = tuple[Standing, str | None]
 Judge = Callable[[Record], Judgement]
 Cell = tuple[str, str, int]
@@ -132,21 +134,10 @@ def _judge(record: Record, plan: Plan, key: str | None, withdrawn: dict[str, str
         return "withdrawn", withdrawn[record.digest]
     if record.machine.fingerprint != plan.fingerprint:
         return "invalid", "measured on another kind of machine than the plan names"
-    if not _as_planned(record, plan):
-        return "stale", "the plan has changed: other case or treatment"
+    if other := not_as_planned(record, plan):
+        return "stale", other
     if key is None:
         return "valid", None
     if record.protocol.freshness_key != key:
         return "stale", f"made as {record.protocol.freshness_key}, current is {key}"
     return "fresh", None
-
-
-def _as_planned(record: Record, plan: Plan) -> bool:
-    planned_case = plan.suite(record.id.suite).cases[record.id.case]
-    planned_platform = plan.platform(record.id.platform)
-    return record.case == planned_case and _effect(record.platform) == _effect(planned_platform)
-
-
-def _effect(platform: PlannedPlatform) -> dict[str, object]:
-    """A platform without its words: changing a label changes no number."""
-    return platform.model_dump(exclude={"treatment": {"label"}})

@@ -45,7 +45,7 @@ MARK_WORDS: Mapping[MarkName, str] = {
     "host_bound": "the host, not the devices, set the step time",
     "throttled": "a device lowered its clocks",
     "contended": "other processes used a device",
-    "emulation_not_binding": "gloo underneath, not the emulated link, set the time: below "
+    "emulation_not_binding": "the CPU underneath, not the emulated link, set the time: below "
     f"{100 * LEAST_BOUND_SHARE:g} % of it is the link's",
     "warmup_not_settled": "the step time still moved when the warm-up was given up",
     "energy_doubtful": "two ways to read the energy disagree",

@@ -11,6 +11,7 @@ from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
+from commwall.analysis.wording import factor_text, signed_share_text
 from commwall.report.html import (
     Group,
     Html,
@@ -27,7 +28,7 @@ from commwall.report.page import Page
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.record import GpuFacts
-from commwall.schema.units import significant, size_text, time_text
+from commwall.schema.units import size_text, time_text
 
 GAP_HEADS = {
     "problem": "Problems",
@@ -43,6 +44,8 @@ NOT_COVERED = (
     "One machine: another of the same kind may differ by more than the noise floor.",
     "Every verdict stands alone: the intervals are not corrected for their number.",
 )
+_NOISE_OF_LEGS = "the noise of two legs timed one after the other (full − nosync)"
+_DDPS_OWN_WORK = "DDP's own work, and what the exchange takes from the compute, counts as exposed"
 NOT_TRAINED = (
     "Input pipeline: the data are synthetic and already on the device.",
     "Convergence: only the loss of the first steps is compared.",
@@ -134,7 +137,8 @@ def decomposition(page: Page) -> Html:
         a, b = analysis.names[comparison.a], analysis.names[comparison.b]
         heads = ("case", "throughput gap A / B", "= one process alone", "x scaling", "n")
         rows = list(_factors_rows(own))
-        words = f"The gap and its factors: A = {a}, B = {b}."
+        level = f"{100 * analysis.confidence:g} % interval"
+        words = f"The gap and its factors ({level} in brackets): A = {a}, B = {b}."
         tables.append(grouped_table(heads, [Group("", rows)], words))
     effects = {p.input_effect for p in analysis.decompositions if isinstance(p, Decomposition)}
     return joined([*tables, *(paragraph(f"Input effect: {effect}.") for effect in effects)])
@@ -148,8 +152,34 @@ def exposed_note(page: Page) -> Html:
     lines = [
         *_places(low, "exposed communication is negative, the exchange costs less than noise"),
         *_places(over, "overlap is negative, full costs more than compute and exchange in turn"),
+        *_negative_overlaps(page.tables.platforms, over),
     ]
     return bullets(lines) if lines else paragraph("No exposed communication or overlap is below 0.")
+
+
+def _negative_overlaps(platforms: pd.DataFrame, over: pd.DataFrame) -> Iterator[str]:
+    """What an overlap below 0 means: noise of its legs, or more work, as its interval says."""
+    own = platforms[platforms["metric"] == "overlap_ratio"]
+    for place in over[["platform", "case"]].drop_duplicates().itertuples(index=False):
+        ((_, row),) = own[
+            (own["platform"] == place.platform) & (own["case"] == place.case)
+        ].iterrows()
+        yield f"{row['label']}, {row['case']}: {_negative_overlap_text(row)}"
+
+
+def _negative_overlap_text(row: pd.Series) -> str:
+    mean = f"mean overlap {signed_share_text(row['mean'])}"
+    if pd.isna(row["mean_low"]):
+        return (
+            f"{mean}, without an interval, so that {_NOISE_OF_LEGS} cannot be told from more work."
+        )
+    ends = f"{signed_share_text(row['mean_low'])} to {signed_share_text(row['mean_high'])}"
+    if row["mean_high"] < 0:
+        return f"{mean} ({ends}) lies below 0, so that it is more than noise: {_DDPS_OWN_WORK}."
+    return (
+        f"{mean} ({ends}) does not lie below 0, so that rounds below it are no more than "
+        f"{_NOISE_OF_LEGS}."
+    )
 
 
 def loss_table(page: Page) -> Html:
@@ -199,8 +229,7 @@ def _factors_rows(
             reasons.setdefault(part.reason, []).append(part.case)
             continue
         factors = (part.gap, part.per_gpu_speed, part.scaling)
-        shown = (significant(factor.centre, 4) for factor in factors)
-        yield "", (part.case, *shown, str(part.gap.n))
+        yield "", (part.case, *map(factor_text, factors), str(part.gap.n))
     for reason, cases in reasons.items():
         yield "refused", refused_cells(reason, cases, of=len(parts))
 

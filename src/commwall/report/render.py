@@ -99,12 +99,14 @@ def check_parameters(node: NotebookNode, given: Parameters, notebook: str) -> No
 
 def _source(root: Path, notebook: str) -> Path:
     known = sorted(path.stem for path in (root / NOTEBOOKS).glob("*.py"))
+    near = nearest(notebook, known)
     if notebook not in known:
         raise RenderError(
             f"there is no notebook {notebook!r}",
-            where=str(NOTEBOOKS),
-            found=", ".join(known) or "no notebook",
-            expected=f"did you mean {nearest(notebook, known)!r}?",
+            where=f"{NOTEBOOKS}/{notebook}.py",
+            found="no such file",
+            expected=f"one of: {', '.join(known) or '(none is here)'}",
+            next_step=f"did you mean {near!r}?" if near else "name one of these, without suffix",
         )
     return root / NOTEBOOKS / f"{notebook}.py"
 

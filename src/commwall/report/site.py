@@ -79,8 +79,8 @@ def publish(layout: Layout, campaigns: tuple[str, ...], confidence: float) -> Pa
     )
     css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     page = environment.get_template("site.html.j2").render(entries=entries, css=css)
-    write_atomically(folder / "index.html", page)
-    return folder / "index.html"
+    write_atomically(layout.landing_path(), page)
+    return layout.landing_path()
 
 
 def _entry(layout: Layout, campaign: str, confidence: float) -> Entry:

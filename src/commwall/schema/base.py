@@ -15,6 +15,14 @@ Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=60)]
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
+Duration = Annotated[float, Field(gt=0, le=86400)]
+"""A time that something is allowed to take: at most a day [s]."""
+Bytes = Annotated[int, Field(gt=0, le=2**40)]
+"""A size of a buffer: at most 1 TiB, more than any device holds [byte]."""
+Samples = Annotated[int, Field(gt=0, le=2**20)]
+"""Samples of a batch, or tokens of a sample."""
+WorldSize = Annotated[int, Field(gt=0, le=1024)]
+"""Processes of a launch."""
 NonNegativeFloat = Annotated[float, Field(ge=0)]
 
 

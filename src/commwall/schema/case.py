@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
-from commwall.schema.base import Model, PositiveFloat, PositiveInt
+from commwall.schema.base import Bytes, Duration, Model, PositiveInt, Samples
 from commwall.schema.collective import IN_PLACE, Collective
 
 Leg = Literal["full", "nosync", "comm", "single"]
@@ -49,13 +49,13 @@ MODELS: dict[ModelName, ModelFamily] = {
 class Windows(Model):
     """How long each leg is timed."""
 
-    full_s: PositiveFloat
+    full_s: Duration
     """Least duration of the timed window of leg `full` [s]."""
-    other_s: PositiveFloat
+    other_s: Duration
     """Least duration of the timed window of every other leg [s]."""
-    min_steps: PositiveInt
+    min_steps: Annotated[int, Field(gt=0, le=10**6)]
     """Least number of timed steps of any leg."""
-    warmup_max_s: PositiveFloat
+    warmup_max_s: Duration
     """Longest warm-up of a leg [s]; a leg that has not settled by then is marked."""
 
 
@@ -67,15 +67,15 @@ class TrainingCase(Model):
     """Model family."""
     preset: str
     """Size of the model; `demo` is the same code, small enough for a CPU."""
-    batch_per_gpu: PositiveInt
+    batch_per_gpu: Samples
     """Samples per process and step."""
-    sequence_length: PositiveInt | None = None
+    sequence_length: Samples | None = None
     """Tokens per sample, for models that take sequences; null for images."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of forward and backward (bfloat16 by autocast); weights stay float32."""
     step_mode: StepMode = "eager"
     """How the step is run."""
-    bucket_bytes: PositiveInt = 25 * 2**20
+    bucket_bytes: Bytes = 25 * 2**20
     """DDP's gradient bucket size [byte]; the default is PyTorch's own (25 MiB)."""
     legs: tuple[Leg, ...] = LEGS
     """Variants to measure."""
@@ -180,12 +180,14 @@ class MemoryCase(Model):
     operation: MemoryOperation
     """copy and triad (a = b + s c) on the device, which is RAM on device cpu; transfers between
     host and device; each device's copies into every other one."""
-    buffer_bytes: tuple[Annotated[int, Field(ge=4, multiple_of=4)], ...] = Field(min_length=1)
+    buffer_bytes: tuple[Annotated[Bytes, Field(ge=4, multiple_of=4)], ...] = Field(
+        min_length=1, max_length=64
+    )
     """Sizes of a buffer of float32 values, ascending [byte]; verdicts are about the largest."""
     ranks: Turns = "together"
     """Whether all processes work at once, as in training, or one while the others wait; both
     together show what devices share. Of copies between devices one pair works in any case."""
-    window_s: PositiveFloat = 0.15
+    window_s: Duration = 0.15
     """About how long each size is timed [s]."""
 
     @model_validator(mode="after")
@@ -211,9 +213,9 @@ class CollectivesCase(Model):
     in_place: bool
     """Whether a rank receives where it sends from; left out, what is usual: true for all_reduce
     and broadcast, which torch offers no other way, else false."""
-    max_bytes: Annotated[int, Field(ge=LEAST_MESSAGE_BYTES)]
+    max_bytes: Annotated[Bytes, Field(ge=LEAST_MESSAGE_BYTES)]
     """Largest message [byte]; sizes grow from 8 byte by a factor of 4 and end with it."""
-    window_s: PositiveFloat = 0.15
+    window_s: Duration = 0.15
     """About how long each size is timed [s]."""
 
     @model_validator(mode="before")

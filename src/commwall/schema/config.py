@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from commwall.schema.base import Model, Name, PositiveFloat
+from commwall.schema.base import Bytes, Duration, Model, Name, Samples, WorldSize
 from commwall.schema.case import (
     LEGS,
     CollectivesCase,
@@ -21,10 +21,9 @@ from commwall.schema.case import (
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import LinkPath, Treatment
 
-Count = Annotated[int, Field(strict=True, gt=0)]
-"""A number of things; `true` and `4.0` are none."""
+Count = Annotated[Samples, Field(strict=True)]
+"""A number of samples or tokens; `true` and `4.0` are none."""
 Rounds = Annotated[int, Field(strict=True, gt=0, le=1000)]
-WorldSize = Annotated[int, Field(strict=True, gt=0, le=1024)]
 Seed = Annotated[int, Field(strict=True, gt=-(2**53), lt=2**53)]
 """Small enough that what the workers make of it, a seed of each rank, stays within 64 bit."""
 
@@ -48,11 +47,11 @@ class Environments(Model):
 class Timeouts(Model):
     """When the supervisor gives a launch up; all are accidents, measured again next run."""
 
-    startup_s: PositiveFloat = 180.0
+    startup_s: Duration = 180.0
     """From start to the first case [s]."""
-    case_s: PositiveFloat = 900.0
+    case_s: Duration = 900.0
     """For one case with all its legs [s]."""
-    collective_s: PositiveFloat = 120.0
+    collective_s: Duration = 120.0
     """For one collective [s]."""
 
 
@@ -83,7 +82,7 @@ class PlatformConfig(Model):
     """A platform of a campaign file."""
 
     device: Literal["cpu", "cuda"]
-    world_size: WorldSize | Literal["all"]
+    world_size: Annotated[WorldSize, Field(strict=True)] | Literal["all"]
     """Processes of a launch, one a device; `all` takes all GPUs."""
     where: Where | None = None
     """Machines on which the platform exists; null is every machine."""
@@ -105,7 +104,7 @@ class TrainingCaseConfig(Model):
     precision: Literal["float32", "bfloat16"] = "float32"
     step_mode: StepMode | None = None
     """How the step is run; null is `compiled_captured` in a campaign on GPUs, else `eager`."""
-    bucket_bytes: Count = 25 * 2**20
+    bucket_bytes: Annotated[Bytes, Field(strict=True)] = 25 * 2**20
     legs: tuple[Leg, ...] = LEGS
     dataset: str | None = None
     """Data set whose size states the epoch; null takes the model family's."""

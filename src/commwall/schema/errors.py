@@ -54,10 +54,6 @@ class IncomparableRecords(CommwallError):
     """Two records that differ in a field that must agree before they are compared."""
 
 
-class ProtocolError(CommwallError):
-    """Worker code whose digest nobody has acknowledged or versioned."""
-
-
 class ProvisionError(CommwallError):
     """An environment that cannot be made from its lock or adopted."""
 

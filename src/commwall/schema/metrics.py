@@ -117,10 +117,12 @@ _ALL = (
         direction="higher",
         kind="measured",
         label="link-bound share",
-        definition="Time the emulated link takes for the operations of a leg, divided by the time "
-        "until gloo had moved their data or the link was free, whichever came later: 1 where the "
-        "link set every end; below 0.95 the emulation does not bind. What follows on the CPU, "
-        "until the caller goes on, is not counted.",
+        definition="Time the emulated link takes for the operations, divided by the time that they "
+        "take: below 0.95 the emulation does not bind. In the suite collectives the time of an "
+        "operation is the timed one, the median over the groups. In a leg of a training case, "
+        "where compute may lie beside, it is the link's plus the lateness: from the link's end "
+        "until the caller goes on, or until the operation is complete where the caller comes "
+        "later or is DDP, which waits unseen.",
         source=DESIGN,
     ),
     Metric(

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from commwall.schema.base import Model, Name, PositiveInt
+from commwall.schema.base import Model, Name, WorldSize
 from commwall.schema.case import Case, SuiteName
 from commwall.schema.treatment import LinkPath, Treatment
 
@@ -21,7 +21,7 @@ class PlannedPlatform(Model):
     """Name of the platform."""
     device: Literal["cpu", "cuda"]
     """Where the processes compute."""
-    world_size: PositiveInt
+    world_size: WorldSize
     """Processes of a launch, one a device."""
     treatment: Treatment
     """How the link is chosen."""

@@ -28,7 +28,7 @@ EXCLUDING_MARKS: frozenset[str] = frozenset(
 )
 """Marks that keep a record's numbers out of verdicts."""
 LEAST_BOUND_SHARE = 0.95
-"""Below this share of the operations' time the emulated link does not bind: gloo does."""
+"""Below this share of the operations' time the emulated link does not bind: the CPU does."""
 
 
 class Series(Model):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from commwall.schema.base import Model, NonNegativeFloat, PositiveFloat
+from commwall.schema.base import Model
 
 LinkPath = Literal["nvlink", "pcie_peer", "host_staged", "socket"]
 """A way between two GPUs: direct by NVLink or PCIe, through host memory, through the network
@@ -37,9 +37,9 @@ class EmulatedLink(Model):
 
     kind: Literal["emulated"] = "emulated"
     label: Label
-    bandwidth_bytes_per_s: PositiveFloat
+    bandwidth_bytes_per_s: Annotated[float, Field(ge=1e3, le=1e15)]
     """Rate of the link per direction [byte/s]."""
-    latency_s: NonNegativeFloat
+    latency_s: Annotated[float, Field(ge=0, le=60)]
     """Time added to every collective [s]."""
 
 

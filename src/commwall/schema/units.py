@@ -55,11 +55,6 @@ def frequency_text(frequency_hz: float) -> str:
     return _scaled(frequency_hz, _FREQUENCY)
 
 
-def percent_text(ratio: float, digits: int = 2) -> str:
-    """A relative change as a percentage: 1.25 becomes '25 %'."""
-    return f"{significant((ratio - 1) * 100, digits)} %"
-
-
 def around_text(middle: str, least: str, most: str) -> str:
     """A value and its ends, each in words: "2.1 ms (1.9 to 2.4)", a common unit stands once."""
     units = {text.partition(" ")[2] for text in (middle, least, most)}

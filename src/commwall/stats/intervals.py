@@ -18,6 +18,8 @@ BOOTSTRAP_FROM = 15
 RESAMPLES = 4000
 _SERIES_UP_TO = 300
 """Degrees of freedom up to which the t distribution is summed exactly."""
+_WIDEST_LOG = 700.0
+"""The exponential of more is beyond all numbers."""
 
 Method = Literal["student-t", "bootstrap-t"]
 
@@ -69,14 +71,17 @@ def geometric_interval(
         seed: of the generator that resamples; unused below BOOTSTRAP_FROM values.
 
     Returns:
-        The interval, or None for a single value.
+        The interval, or None for a single value, and for values so far apart that an end of it
+        is beyond all numbers.
 
     Raises:
         ValueError: if there is no value, one is not positive, or the level is out of range.
     """
     logs = [math.log(value) for value in values]
     around = mean_interval(logs, confidence=confidence, seed=seed)
-    return around and Interval(math.exp(around.low), math.exp(around.high), around.method)
+    if around is None or max(-around.low, around.high) > _WIDEST_LOG:
+        return None
+    return Interval(math.exp(around.low), math.exp(around.high), around.method)
 
 
 @cache
@@ -118,7 +123,7 @@ def _bootstrap(values: Sequence[float], confidence: float, seed: int) -> Interva
     import numpy as np
 
     sample = np.asarray(values, dtype=float)
-    chosen = np.random.default_rng(seed).integers(0, sample.size, (RESAMPLES, sample.size))
+    chosen = np.random.default_rng(seed % 2**64).integers(0, sample.size, (RESAMPLES, sample.size))
     drawn = sample[chosen]
     errors = drawn.std(axis=1, ddof=1) / math.sqrt(sample.size)
     usable = errors > 0  # a resample of one value repeated has no standard error

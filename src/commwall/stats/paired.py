@@ -15,7 +15,7 @@ from commwall.stats.intervals import Interval, geometric_interval, t_quantile
 SAME_WITHIN = 1e-9
 """Ratios closer than this [1] are one value: clocks do not resolve more."""
 MOST_ROUNDS = 100_000
-"""Beyond this many rounds no number is named: nobody would measure them."""
+"""Beyond this many rounds no number is sought."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,34 @@
 Layer: workers. Reads and writes no file.
 """
 
+from collections.abc import Sequence
+from statistics import median
+
 from commwall.schema.collective import Collective, bus_bandwidth, wire_share
 from commwall.schema.result import Check
+from commwall.schema.treatment import EmulatedLink
+
+
+def link_bound_share(
+    *,
+    collective: Collective,
+    message_bytes: int,
+    ranks: int,
+    times_s: Sequence[float],
+    link: EmulatedLink,
+) -> float:
+    """The link's own part of the time of a collective that is repeated without a pause [1].
+
+    Args:
+        collective: which operation.
+        message_bytes: size of the full buffer [byte].
+        ranks: number of ranks.
+        times_s: time of one operation in each group [s].
+        link: what is emulated.
+    """
+    wire_bytes = wire_share(collective, ranks) * message_bytes
+    own_s = link.latency_s + wire_bytes / link.bandwidth_bytes_per_s
+    return own_s / median(times_s)
 
 
 def link_rate_check(

@@ -14,7 +14,7 @@ from commwall.schema.case import DTYPE_BYTES, CollectivesCase
 from commwall.schema.collective import Collective
 from commwall.schema.result import CaseResult, Check, NamedCase
 from commwall.schema.treatment import EmulatedLink
-from commwall.workers.bounds import link_rate_check
+from commwall.workers.bounds import link_bound_share, link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
 from commwall.workers.repetitions import (
@@ -171,18 +171,13 @@ def _measure_size(
     """Check, time, check again; then ask whether the link allows it."""
     exchange = Exchange(case, message_bytes, group)
     findings.check(exchange.check("received_values", exchange.run))
-    link = group.link
-    forget = link.reset if link else lambda: None
     clock, record = clock_of(group.device), recorder_of(group.device)
-    repeated = time_repetitions(exchange.run, case.window_s, clock, group, forget, record)
-    share = link.bound_share if link else None
+    repeated = time_repetitions(exchange.run, case.window_s, clock, group, record=record)
     again = once_more(exchange, repeated, record)
     findings.check(exchange.check("received_values_after_timing", again))
     findings.repeated(repeated, message_bytes)
-    if share is not None:
-        findings.values("link_bound_share", (share,), message_bytes=message_bytes)
     if isinstance(group.treatment, EmulatedLink):
-        findings.check(_rate_check(case, message_bytes, repeated, group.size, group.treatment))
+        _hold_against_link(case, message_bytes, repeated, group.size, group.treatment, findings)
 
 
 def once_more(exchange: Exchange, repeated: Repeated, record: Recorder | None) -> Operation:
@@ -196,13 +191,28 @@ def once_more(exchange: Exchange, repeated: Repeated, record: Recorder | None) -
     return record(exchange.run, 1)
 
 
-def _rate_check(
-    case: CollectivesCase, message_bytes: int, repeated: Repeated, ranks: int, link: EmulatedLink
-) -> Check:
-    return link_rate_check(
+def _hold_against_link(
+    case: CollectivesCase,
+    message_bytes: int,
+    repeated: Repeated,
+    ranks: int,
+    link: EmulatedLink,
+    findings: Findings,
+) -> None:
+    """Keep how much of the time is the emulated link's; it must not be less than the link's."""
+    share = link_bound_share(
+        collective=case.collective,
+        message_bytes=message_bytes,
+        ranks=ranks,
+        times_s=repeated.time_s,
+        link=link,
+    )
+    findings.values("link_bound_share", (share,), message_bytes=message_bytes)
+    check = link_rate_check(
         collective=case.collective,
         message_bytes=message_bytes,
         ranks=ranks,
         fastest_s=min(repeated.time_s),
         bound_bytes_per_s=link.bandwidth_bytes_per_s,
     )
+    findings.check(check)

@@ -18,6 +18,7 @@ from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import LaunchRequest
 from commwall.schema.treatment import EmulatedLink, NcclVariables
 from commwall.workers import links
+from commwall.workers.lanes import LinkCounters
 from commwall.workers.outcomes import Unsupported
 
 _LOOPBACK = "127.0.0.1"
@@ -40,7 +41,7 @@ class Group:
         )
 
     @property
-    def link(self) -> links.LinkCounters | None:
+    def link(self) -> LinkCounters | None:
         """Counters of the emulated link, or None where the link is a real one."""
         world = dist.group.WORLD
         return world.counters if isinstance(world, links.EmulatedGroup) else None

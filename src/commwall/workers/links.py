@@ -8,159 +8,34 @@ an operation of w wire bytes per rank holds it for
 and starts when the last rank has asked for it and the link is free. `EmulatedGroup` wraps gloo:
 before each operation the ranks agree through gloo on the latest such moment (they share
 CLOCK_MONOTONIC, being on one machine), so all have the same deadline. One thread per lane
-carries the operations in order and completes none before its deadline. If gloo itself needs
-longer, gloo sets the end; `LinkCounters` tells by how much. Collectives use one lane; sends and
-receives have one each (the link is full duplex), which do not share the rate with it.
+carries the operations in order and completes none before its deadline. What comes on top, gloo
+where it needs longer and the waking of the threads, is lateness, which `LinkCounters` sums up.
+Collectives use one lane; sends and receives have one each (the link is full duplex), which do not
+share the rate with it and which hand the data to gloo: gloo's send writes to a socket before it
+returns, and a caller held by it would ask for what follows too late.
 
 Operations without a wire formula here are refused. Only what C++ code asks for without asking
 Python falls through to gloo undelayed; DDP does no such thing.
 """
 
-import ctypes
 import os
-import queue
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.futures import Future
 
 from commwall.schema.treatment import EmulatedLink
+from commwall.workers.lanes import Job, Lane, LinkCounters, LinkWork, Move
 
 BACKEND = "emulated"
-EXIT_LINK = 5
-"""Exit code of a process whose emulated link lost gloo underneath."""
-_PR_SET_TIMERSLACK = 29
 _SWITCH_INTERVAL_S = 5e-4
 _NICENESS = 10
 _SENDERS_TAG, _RECEIVERS_TAG = 2**30, 2**30 + 1
-
-
-@dataclass
-class LinkCounters:
-    """What a link carried since the last reset."""
-
-    operations: int = 0
-    link_ns: int = 0
-    """Time the emulated link takes for them [ns]."""
-    late_ns: int = 0
-    """Time gloo needed beyond the link's end, summed over the operations [ns]."""
-
-    def count(self, link_ns: int, late_ns: int) -> None:
-        """Enter an operation."""
-        self.operations += 1
-        self.link_ns += link_ns
-        self.late_ns += max(0, late_ns)
-
-    def reset(self) -> None:
-        """Forget everything carried so far."""
-        self.operations = self.link_ns = self.late_ns = 0
-
-    @property
-    def bound_share(self) -> float | None:
-        """Link's time over the operations' time, or None if it carried none."""
-        taken_ns = self.link_ns + self.late_ns
-        return self.link_ns / taken_ns if taken_ns else None
-
-
-_Agreement = Callable[[], tuple[int, int]]
-"""Waits for the other ranks; returns when the last of them asked and the duration [ns]."""
-
-
-class _Job(NamedTuple):
-    agreement: _Agreement
-    works: tuple[dist.Work, ...]
-    """What gloo does meanwhile."""
-    result: Any
-    done: Future
-
-
-class LinkWork(dist.Work):  # type: ignore[misc]
-    """Handle of an operation on its way; DDP waits on its future."""
-
-    def __init__(self, done: Future) -> None:
-        super().__init__()
-        self._done = done
-
-    def wait(self, timeout: timedelta | None = None) -> bool:  # noqa: ARG002 - gloo keeps it
-        """Block until the link has carried the operation; a hung one ends the process."""
-        self._done.wait()
-        return True
-
-    def get_future(self) -> Future:
-        """Future of the operation's tensors."""
-        return self._done
-
-    def is_completed(self) -> bool:
-        """Whether the link has carried the operation."""
-        return bool(self._done.done())
-
-    def result(self) -> Any:
-        """The operation's tensors."""
-        return self._done.wait()
-
-
-class _FatalErrors:
-    """Ends the process when an error leaves its block: a Future cannot carry it to the waiter."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is not None:
-            traceback.print_exception(kind, error, trace)
-            sys.stderr.write("commwall: gloo failed under the emulated link; this rank ends\n")
-            sys.stderr.flush()
-            os._exit(EXIT_LINK)
-
-
-class _Lane:
-    """One direction of the link, and the thread that ends its operations in order."""
-
-    def __init__(self, name: str, counters: LinkCounters) -> None:
-        self._counters = counters
-        self._free_at_ns = 0
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, name=f"link-{name}", daemon=True)
-        self._thread.start()
-
-    def submit(self, job: _Job) -> LinkWork:
-        self._jobs.put(job)
-        return LinkWork(job.done)
-
-    def close(self) -> None:
-        self._jobs.put(None)
-        self._thread.join()
-
-    def _serve(self) -> None:
-        with _FatalErrors():
-            _wake_precisely()
-            while (job := self._jobs.get()) is not None:
-                self._end(job)
-                del job
-
-    def _end(self, job: _Job) -> None:
-        """Complete an operation when both gloo and the link are through with it."""
-        asked_ns, duration_ns = job.agreement()
-        for work in job.works:
-            work.wait()
-        moved_ns = time.monotonic_ns()
-        self._free_at_ns = max(asked_ns, self._free_at_ns) + duration_ns
-        self._counters.count(duration_ns, moved_ns - self._free_at_ns)
-        _sleep_until(self._free_at_ns)
-        job.done.set_result(job.result)
 
 
 def _yield_to_link() -> None:
@@ -170,16 +45,6 @@ def _yield_to_link() -> None:
     niceness per thread; threads that exist already keep theirs.
     """
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-
-
-def _wake_precisely() -> None:
-    """Have the kernel wake this thread without the usual 50 µs of slack (prctl(2))."""
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-
-
-def _sleep_until(deadline_ns: int) -> None:
-    while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
-        time.sleep(left_ns / 1e9)
 
 
 def _nbytes(tensors: Any) -> int:
@@ -207,7 +72,7 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
         self._ranks: int = inner.size()
         self.counters = LinkCounters()
         names = ("collectives", "sends", "receives")
-        self._lanes = {name: _Lane(name, self.counters) for name in names}
+        self._lanes = {name: Lane(name, self.counters) for name in names}
         self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, inner)
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         _yield_to_link()
@@ -310,22 +175,27 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def barrier(self, opts: Any = None) -> LinkWork:
         """No payload: the latency alone; the agreement is the barrier."""
-        agreement = self._agree_all(time.monotonic_ns(), self._duration_ns(0))
-        return self._lanes["collectives"].submit(_Job(agreement, (), [], Future()))
+        return self._carry(0, None, [])
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
         """The whole size passes the link; starts when both sides have asked."""
-        duration_ns = self._duration_ns(_nbytes(tensors))
-        agreement = self._agree_with_peer(peer, (_SENDERS_TAG, _RECEIVERS_TAG), duration_ns)
-        works = (self._inner.send(tensors, peer, tag),)
-        return self._lanes["sends"].submit(_Job(agreement, works, [], Future()))
+        move = self._with_peer(
+            peer,
+            (_SENDERS_TAG, _RECEIVERS_TAG),
+            self._duration_ns(_nbytes(tensors)),
+            lambda: self._inner.send(tensors, peer, tag),
+        )
+        return self._lanes["sends"].submit(Job(move, []))
 
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
         """The other end of `send`."""
-        duration_ns = self._duration_ns(_nbytes(tensors))
-        agreement = self._agree_with_peer(peer, (_RECEIVERS_TAG, _SENDERS_TAG), duration_ns)
-        works = (self._inner.recv(tensors, peer, tag),)
-        return self._lanes["receives"].submit(_Job(agreement, works, tensors, Future()))
+        move = self._with_peer(
+            peer,
+            (_RECEIVERS_TAG, _SENDERS_TAG),
+            self._duration_ns(_nbytes(tensors)),
+            lambda: self._inner.recv(tensors, peer, tag),
+        )
+        return self._lanes["receives"].submit(Job(move, tensors))
 
     def _refuse(self, *_: Any, **__: Any) -> LinkWork:
         raise NotImplementedError(
@@ -343,15 +213,26 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
     def _part(self) -> float:
         return (self._ranks - 1) / self._ranks
 
-    def _carry(self, wire_bytes: float, move: Callable[[], dist.Work], result: Any) -> LinkWork:
+    def _carry(
+        self, wire_bytes: float, begin: Callable[[], dist.Work] | None, result: Any
+    ) -> LinkWork:
+        """Have the ranks agree and gloo begin, then leave the end to the lane."""
         agreement = self._agree_all(time.monotonic_ns(), self._duration_ns(wire_bytes))
-        return self._lanes["collectives"].submit(_Job(agreement, (move(),), result, Future()))
+        work = begin() if begin else None
+
+        def move() -> tuple[int, int]:
+            agreed = agreement()
+            if work:
+                work.wait()
+            return agreed
+
+        return self._lanes["collectives"].submit(Job(move, result))
 
     def _duration_ns(self, wire_bytes: float) -> int:
         rate = self._link.bandwidth_bytes_per_s
         return round((self._link.latency_s + wire_bytes / rate) * 1e9)
 
-    def _agree_all(self, asked_ns: int, duration_ns: int) -> _Agreement:
+    def _agree_all(self, asked_ns: int, duration_ns: int) -> Move:
         """Latest demand and longest duration among all ranks."""
         agreed = torch.tensor([asked_ns, duration_ns])
         opts = dist.AllreduceOptions()
@@ -364,18 +245,23 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
 
         return wait
 
-    def _agree_with_peer(self, peer: int, tags: tuple[int, int], duration_ns: int) -> _Agreement:
+    def _with_peer(
+        self, peer: int, tags: tuple[int, int], duration_ns: int, begin: Callable[[], dist.Work]
+    ) -> Move:
         """Later demand of the two sides; `tags` of the stamps sent and received."""
         asked_ns = time.monotonic_ns()
-        mine, theirs = torch.tensor([asked_ns]), torch.empty(1, dtype=torch.int64)
-        works = self._inner.send([mine], peer, tags[0]), self._inner.recv([theirs], peer, tags[1])
 
-        def wait() -> tuple[int, int]:
-            for work in works:
+        def move() -> tuple[int, int]:
+            mine, theirs = torch.tensor([asked_ns]), torch.empty(1, dtype=torch.int64)
+            stamps = (
+                self._inner.send([mine], peer, tags[0]),
+                self._inner.recv([theirs], peer, tags[1]),
+            )
+            for work in (*stamps, begin()):
                 work.wait()
             return max(asked_ns, int(theirs)), duration_ns
 
-        return wait
+        return move
 
 
 def register(link: EmulatedLink) -> str:

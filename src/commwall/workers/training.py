@@ -18,7 +18,7 @@ from commwall.workers import compilation, hosting, legs, peak, stepping
 from commwall.workers.bounds import link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
-from commwall.workers.links import LinkCounters
+from commwall.workers.lanes import LinkCounters
 from commwall.workers.reporting import exchanged, runtime_facts, tell_progress
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
 
@@ -220,6 +220,6 @@ class _Run:
         if share < LEAST_BOUND_SHARE:
             detail = (
                 f"on rank {self._group.rank} the link takes {link.link_ns / 1e9:.3g} s for "
-                f"{link.operations} operations, gloo needed {link.late_ns / 1e9:.3g} s more"
+                f"{link.operations} operations, they took {link.late_ns / 1e9:.3g} s more"
             )
             self._findings.mark(Mark(name="emulation_not_binding", leg=leg, detail=detail))

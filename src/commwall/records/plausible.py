@@ -1,0 +1,44 @@
+"""Numbers that nothing can have measured: with them a record is no evidence.
+
+Layer: records. Reads no file. A digest shows damage, not who sealed a record. What is finite
+and of the right type may still be beyond all bounds; such a number would overflow in sums,
+ratios and squares, far from the file that holds it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+LARGEST = 1e18
+"""Above all that is stored here: bytes, operations, nanoseconds since boot, rates [1]."""
+SMALLEST = 1e-60
+"""Below all that is stored here but zero; float32 ends at 1e-45 [1]."""
+
+
+def implausible(content: Any) -> str | None:
+    """The first number beyond all bounds, with its place; None if there is none.
+
+    Args:
+        content: a record as JSON gives it.
+    """
+    return next(_beyond(content, ""), None)
+
+
+def _beyond(value: Any, place: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _beyond(item, f"{place}.{key}")
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            if isinstance(item, dict | list) or _is_beyond(item):
+                yield from _beyond(item, f"{place}.{number}")
+    elif _is_beyond(value):
+        yield (
+            f"{place.lstrip('.')}: {value:.4g} is no number that can have been measured; sizes lie "
+            f"between {SMALLEST:g} and {LARGEST:g}"
+        )
+
+
+def _is_beyond(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) > LARGEST or 0 < abs(value) < SMALLEST
