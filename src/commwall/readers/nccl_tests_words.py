@@ -24,7 +24,9 @@ _BANNER = re.compile(r"nThread ([0-9]{1,4}) nGpus ([0-9]{1,4}) ")
 _VERSION = re.compile(r"# nccl-tests version ([0-9]+(?:\.[0-9]+)+)\s")
 _LIBRARY = re.compile(r"nccl-library=([0-9]{4,6})\s")
 _BOUNDS = re.compile(r"Out of bounds values[ \t]*:[ \t]*([0-9]{1,15})[ \t]+(OK|FAILED)\b")
-_AVERAGE = re.compile(r"Avg bus bandwidth[ \t]*:[ \t]*([0-9.]{1,20}(?:e[+-]?[0-9]{1,3})?)[ \t\n]")
+_AVERAGE = re.compile(
+    r"Avg bus bandwidth[ \t]*:[ \t]*([0-9]{1,15}(?:\.[0-9]{1,15})?(?:e[+-]?[0-9]{1,2})?)[ \t\n]"
+)
 _FAILURE = re.compile(
     r"(?:(?P<host>[\w.-]{1,253}): )?Test (?P<kind>NCCL|CUDA) failure "
     r"(?P<file>[\w./-]{1,80}:[0-9]{1,6}) '(?P<message>.{0,400}?)'"
