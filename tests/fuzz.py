@@ -105,7 +105,7 @@ def problem_of(text: str, kind: str | None) -> str | None:
         read_text(text, kind).model_dump_json()
     except Unreadable:
         pass
-    except Exception:  # whatever it is, it is what is looked for
+    except Exception:  # noqa: BLE001 (whatever it is, it is what is looked for)
         return traceback.format_exc()
     taken_s = time.process_time() - started
     allowed_s = max(LEAST_SECONDS, SECONDS_PER_MEGABYTE * len(text) / MEGABYTE)

@@ -162,7 +162,7 @@ def test_verb_without_a_file_names_it(capsys: pytest.CaptureFixture[str]) -> Non
 def test_verb_has_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("commwall.cli.read.LIMIT_BYTES", 10)
+    monkeypatch.setattr("commwall.cli.inputs.LIMIT_BYTES", 10)
     path = tmp_path / "long.txt"
     path.write_text("x" * 11)
     assert main(["read", str(path)]) == 2

@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "site": "write the landing page",
     "pages": "name the page to open",
     "read": "print what is certain in another tool's output, as JSON",
+    "judge": "say what other tools' outputs mean, and what to run next",
     "bundle": "write a campaign into one file, to be rendered elsewhere",
     "import": "take in a campaign that was measured elsewhere",
     "provision": "make an environment from its lock, or adopt one",

@@ -36,7 +36,7 @@ _HEAD_CHARACTERS = 1 << 18
 
 def detect(text: str) -> tuple[str, ...]:
     """The kinds a text looks like, the most certain first; none if it looks like nothing known."""
-    return _kinds(clean(text))
+    return kinds_of(clean(text))
 
 
 def read_text(text: str, kind: str | None = None) -> Reading:
@@ -51,9 +51,13 @@ def read_text(text: str, kind: str | None = None) -> Reading:
         Unreadable: if nothing is certain in it.
         KeyError: if there is no such kind.
     """
-    cleaned = clean(text)
+    return read_cleaned(clean(text), kind)
+
+
+def read_cleaned(cleaned: str, kind: str | None = None) -> Reading:
+    """Read a text that is cleaned already; as `read_text` else."""
     if kind is None:
-        kind = next(iter(_kinds(cleaned)), None)
+        kind = next(iter(kinds_of(cleaned)), None)
     elif _module(LOOK_ALIKE).looks_like(cleaned[:_HEAD_CHARACTERS]):
         kind = LOOK_ALIKE
     if kind is None:
@@ -71,7 +75,8 @@ def model_of(kind: str) -> type[Reading]:
     return model
 
 
-def _kinds(cleaned: str) -> tuple[str, ...]:
+def kinds_of(cleaned: str) -> tuple[str, ...]:
+    """The kinds a cleaned text looks like, the most certain first."""
     head = cleaned[:_HEAD_CHARACTERS]
     found = tuple(kind for kind in MODULES if _module(kind).looks_like(head))
     if found or len(head) == len(cleaned):

@@ -1,0 +1,257 @@
+"""Runs of nccl-tests: whether they measured a link at all, and how much of it.
+
+Layer: judge. Reads no file.
+"""
+
+from collections.abc import Iterator
+
+from commwall.judge.bounds import Bound, bound_of, fitting_pcie
+from commwall.judge.finding import Evidence, Finding, Level
+from commwall.judge.references import reference_for, words_of
+from commwall.judge.scene import Pasted, Scene
+from commwall.judge.topology import LOG
+from commwall.readers.nccl_tests import NcclTest, PerfRow
+from commwall.schema.units import rate_text, size_text
+
+GB = 1e9
+_LARGER = "all_reduce_perf -b 8 -e 8G -f 2 -g <GPUs of one machine>"
+
+
+def one_rank(scene: Scene) -> Iterator[Finding]:
+    """Runs of a single GPU each."""
+    for paste, test in scene.of(NcclTest):
+        if test.nranks != 1 or not test.rows:
+            continue
+        several = (test.independent_runs or 1) > 1
+        yield Finding(
+            rule="one_rank",
+            level="fault" if several else "note",
+            verdict=f"{test.independent_runs} runs of one GPU each, not one run of several: the "
+            "program was built without MPI=1"
+            if several
+            else "one GPU took part: busbw is 0 by definition",
+            means="no link was measured: it is neither broken nor fast, and the huge rates in "
+            "place are those of doing nothing",
+            next_step="make MPI=1 MPI_HOME=<path> and mpirun again, or one process with -g <GPUs>"
+            if several
+            else "all_reduce_perf -b 8 -e 8G -f 2 -g 2",
+            evidence=paste.find(r"Rank +0 ", most=2 if several else 1),
+        )
+
+
+def wrong_results(scene: Scene) -> Iterator[Finding]:
+    """Wrong data, and what only looks like it."""
+    for paste, test in scene.of(NcclTest):
+        if test.failure and test.failure.kind == "wrong_results":
+            count = f"{test.out_of_bounds} out of bounds" if test.out_of_bounds else "errors"
+            yield Finding(
+                rule="wrong_results",
+                level="fault",
+                verdict=f"results are wrong ({count}): the rates of this run count for nothing",
+                means="training on this way computes with corrupt gradients. Access between GPUs "
+                "over PCIe is the usual suspect: ACS or IOMMU redirect it, or a patched driver "
+                "allows what the board cannot",
+                next_step="NCCL_P2P_DISABLE=1 <same command>: if that is right, look at "
+                "sudo lspci -vvv | grep -i acsctl and cat /proc/cmdline (iommu)",
+                evidence=paste.find(r"Out of bounds values"),
+            )
+        elif test.out_of_bounds_ok and test.error_column in ("error", "res"):
+            largest = max((half.err or 0 for half in _halves(test)), default=0)
+            if 0 < largest <= scene.facts.thresholds.rounding_error_most.value:
+                yield Finding(
+                    rule="rounding",
+                    level="note",
+                    verdict=f"the error column ({largest:g} at most) is rounding; results are "
+                    "right (0 out of bounds)",
+                    means="releases before 2022 print the largest relative deviation there, not a "
+                    "count of wrong values",
+                    evidence=paste.find(r"Out of bounds values"),
+                )
+
+
+def failure(scene: Scene) -> Iterator[Finding]:
+    """Runs that ended with an error, or are cut off."""
+    for paste, test in scene.of(NcclTest):
+        told = test.failure
+        if told and told.kind != "wrong_results" and "not yet init" not in (told.message or ""):
+            yield Finding(
+                rule="run_failed",
+                level="fault",
+                verdict=f"the run failed: {told.message or told.kind}"
+                + ("" if test.rows else "; nothing was measured"),
+                means="the message names no cause; NCCL's log does",
+                next_step="NCCL_DEBUG=INFO <same command> 2>&1 | tee nccl.log, then: "
+                "commwall judge nccl.log",
+                evidence=paste.find(r"Test (?:NCCL|CUDA) failure"),
+            )
+        elif test.rows and not test.complete and not told:
+            yield Finding(
+                rule="run_incomplete",
+                level="unknown",
+                verdict="the end of the table is not there",
+                means="rows that are there count; whether all results were right is not known",
+                next_step="paste the whole output",
+                evidence=paste.find(r"^[^\n]*\S[^\n]*\n?\Z"),
+            )
+
+
+def share(scene: Scene) -> Iterator[Finding]:
+    """Bus bandwidth of the largest message, beside the bound of its way and what others reach."""
+    for paste, test in scene.of(NcclTest):
+        row = _largest(test)
+        if row is None or test.failure or test.nranks == 1:
+            continue
+        least = scene.facts.thresholds.large_message_bytes.value
+        if row.size < least:
+            yield _too_small(paste, row, least)
+        elif (test.nnodes or 1) > 1:
+            yield _between_hosts(paste, row, test)
+        else:
+            yield _judged(paste, row, test, scene)
+
+
+def misleading_mean(scene: Scene) -> Iterator[Finding]:
+    """A printed mean that is far below the rate of large messages."""
+    for paste, test in scene.of(NcclTest):
+        row = _largest(test)
+        low = scene.facts.thresholds.poor_share_of_nvlink.value
+        large = row and row.size >= scene.facts.thresholds.large_message_bytes.value
+        if row and large and test.avg_busbw and test.avg_busbw < low * _rate(row) / GB:
+            yield Finding(
+                rule="misleading_mean",
+                level="note",
+                verdict=f"the mean of {test.avg_busbw:g} GB/s counts small messages too; large "
+                f"ones reach {rate_text(_rate(row))}",
+                means="compare rows of one size, never means of different ranges of sizes",
+                evidence=paste.find(r"Avg bus bandwidth"),
+            )
+
+
+def _halves(test: NcclTest) -> Iterator:  # type: ignore[type-arg]
+    return (half for row in test.rows or () for half in (row.oop, row.ip) if half)
+
+
+def _rate(row: PerfRow) -> float:
+    """The better half's bus bandwidth [byte/s]."""
+    rates = [half.busbw for half in (row.oop, row.ip) if half and half.busbw]
+    return GB * max(rates, default=0.0)
+
+
+def _largest(test: NcclTest) -> PerfRow | None:
+    """The row of the largest message that has a rate."""
+    rows = [row for row in test.rows or () if row.size and _rate(row)]
+    return max(rows, key=lambda row: row.size, default=None)
+
+
+def _row_line(paste: Pasted, row: PerfRow) -> tuple[Evidence, ...]:
+    return paste.find(rf"^[^\n]{{0,60}}?\b{row.size}[ \t]+{row.count or ''}") or paste.find(
+        rf'"size"\s*:\s*{row.size}\b'
+    )
+
+
+def _too_small(paste: Pasted, row: PerfRow, least: float) -> Finding:
+    return Finding(
+        rule="share_of_bound",
+        level="unknown",
+        verdict=f"the largest message is {size_text(row.size)}: latency decides its rate, not the "
+        f"link (judged from {size_text(least)} on)",
+        means="the low rate says nothing of the link; rows of size 0 are no measurement",
+        next_step=_LARGER,
+        evidence=_row_line(paste, row),
+    )
+
+
+def _between_hosts(paste: Pasted, row: PerfRow, test: NcclTest) -> Finding:
+    return Finding(
+        rule="share_of_bound",
+        level="unknown",
+        verdict=f"{rate_text(_rate(row))} busbw over {test.nnodes} hosts with {test.nranks} GPUs: "
+        "bound by the network cards, which these files do not name",
+        means="set it against cards per host times rate of a card; within one host NVLink may be "
+        "many times faster, so prefer strategies that exchange less between hosts",
+        next_step=f"ibstat | grep -iE 'rate|state'; {LOG}; the same program within one host",
+        evidence=_row_line(paste, row),
+    )
+
+
+def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Finding:
+    rate = _rate(row)
+    bound = bound_of(paste, rate, test.nranks, scene)
+    if bound is None:
+        return _no_bound(paste, row, scene)
+    if rate > bound.most_bytes_per_s:
+        return _impossible(paste, row, bound)
+    operation = test.collective or test.collective_from_ratio or ""
+    reference = reference_for(scene, paste, operation, test.nranks, row.size, bound, rate)
+    level, means = _level(rate, bound, reference, scene)
+    told = f"; {words_of(reference)}" if reference else "; no reference on file for this case"
+    fits = fitting_pcie(rate, scene) if bound.path != "nvlink" else ""
+    above = (
+        f"above the ring's bound of {rate_text(bound.bytes_per_s)}, so the switch reduces (NVLS)"
+        f": each GPU sends {rate_text(bound.wire_of(rate))}, "
+        f"{bound.wire_of(rate) / bound.bytes_per_s:.0%} of its links' rate"
+        if rate > bound.bytes_per_s
+        else f"{rate / bound.bytes_per_s:.0%} of the {rate_text(bound.bytes_per_s)} of {bound.what}"
+    )
+    return Finding(
+        rule="share_of_bound",
+        level=level,
+        verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}, {above}{fits}{told}. "
+        f"Way: {bound.why}",
+        means=means,
+        next_step=None if level == "good" else LOG,
+        evidence=_row_line(paste, row),
+        sources=(bound.source, *((reference.least.source,) if reference else ())),
+    )
+
+
+def _level(rate: float, bound: Bound, reference: object, scene: Scene) -> tuple[Level, str]:
+    limits = scene.facts.thresholds
+    least = getattr(getattr(reference, "least", None), "value", None)
+    if bound.path == "not nvlink":
+        return "warning", (
+            "these GPUs have NVLink and this traffic does not take it: P2P is disabled, broken or "
+            "set aside; training that exchanges much loses by it"
+        )
+    if least is not None and rate >= least * limits.tolerated_share_of_achieved.value:
+        return "good", "normal: others reach the same"
+    if least is not None:
+        return "warning", "lower than others reach: another way, other settings, or a slow GPU"
+    if bound.path != "nvlink":
+        return "note", (
+            "a range that PCIe and host memory give; what is normal depends on the board, so "
+            "compare with 2 GPUs of one NUMA node"
+        )
+    if rate >= limits.usual_share_of_nvlink.value * bound.bytes_per_s:
+        return "good", "normal: NCCL reaches about 80 % of NVLink's nominal rate"
+    if rate >= limits.poor_share_of_nvlink.value * bound.bytes_per_s:
+        return "note", "NVLink works; larger messages come nearer to its rate"
+    return "warning", "far below what NVLink gives: not all traffic takes it, or links are down"
+
+
+def _no_bound(paste: Pasted, row: PerfRow, scene: Scene) -> Finding:
+    names = ", ".join(scene.gpu_names) or "no GPU is named"
+    rate = _rate(row)
+    return Finding(
+        rule="share_of_bound",
+        level="unknown",
+        verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}: no figures on file for these "
+        f"GPUs ({names})" + fitting_pcie(rate, scene),
+        means="whether that is much or little cannot be said from this file",
+        next_step=f"nvidia-smi -L; nvidia-smi topo -m; {LOG}",
+        evidence=_row_line(paste, row),
+    )
+
+
+def _impossible(paste: Pasted, row: PerfRow, bound: Bound) -> Finding:
+    return Finding(
+        rule="impossible_rate",
+        level="fault",
+        verdict=f"{rate_text(_rate(row))} busbw is more than {bound.what} can carry "
+        f"({rate_text(bound.most_bytes_per_s)}, reduction in the switch included)",
+        means="the run measured something else: one rank, a cache, results not looked at, or busbw "
+        "multiplied twice (all_gather and reduce_scatter before June 2020)",
+        next_step="the newest nccl-tests with -c 1 and the number of ranks in its list",
+        evidence=_row_line(paste, row),
+        sources=(bound.source,),
+    )

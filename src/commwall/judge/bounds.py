@@ -1,0 +1,163 @@
+"""The bound of the way that a run took, and how it is known which one that was.
+
+Layer: judge. Reads no file. In order: NCCL's log in the same file, a log beside it, the topology,
+what the GPUs can do at all. A rate above what PCIe carries proves NVLink; a rate that is a small
+part of NVLink's on a board of switches denies it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from commwall.judge.facts import LANES, GpuLinks
+from commwall.judge.scene import Pasted, Scene, names_in
+from commwall.readers.nccl_log import NcclLog
+from commwall.readers.topo import Topology
+from commwall.schema.units import rate_text
+
+Way = Literal["nvlink", "pcie", "host memory", "network", "not nvlink"]
+_OF_LOG: dict[str, Way] = {"nvlink": "nvlink", "shm": "host memory", "net": "network"}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a way carries at most."""
+
+    path: Way
+    what: str
+    """In words, with whose rate it is."""
+    bytes_per_s: float
+    """Of busbw with a ring: the way's nominal rate in one direction [byte/s]."""
+    most_bytes_per_s: float
+    """Of busbw with the best algorithm [byte/s]."""
+    why: str
+    """How the way is known."""
+    source: str
+    ranks: int | None = None
+
+    def wire_of(self, busbw_bytes_per_s: float) -> float:
+        """What each GPU sends when the switch reduces [byte/s].
+
+        Of n GPUs each sends its whole buffer for the reduction and the n-th part that it reduced:
+        (n + 1) / n of the buffer, where a ring's busbw counts 2 (n - 1) / n.
+
+        Source: counted from the algorithm (multicast reduction by the switch); ours.
+        """
+        if self.ranks is None or self.ranks < 2:
+            return busbw_bytes_per_s
+        return busbw_bytes_per_s * (self.ranks + 1) / (2 * (self.ranks - 1))
+
+
+def bound_of(paste: Pasted, rate: float, ranks: int | None, scene: Scene) -> Bound | None:
+    """The bound of a run; None where nothing on file says it.
+
+    Args:
+        paste: the run's file.
+        rate: its bus bandwidth [byte/s].
+        ranks: its GPUs.
+        scene: everything else.
+    """
+    gpu = scene.facts.gpu_of(_names(paste, scene))
+    if gpu is None:
+        return None
+    logged = _logged(paste, scene)
+    if logged and _OF_LOG.get(logged[0], "pcie") != "nvlink":
+        return _slow_way(gpu, _OF_LOG[logged[0]], logged[1], scene)
+    if gpu.nvlink_bytes_per_s is None:
+        return _slow_way(gpu, "pcie", "these GPUs have no NVLink", scene)
+    bound = _nvlink(gpu, ranks, scene, logged[1] if logged else "")
+    slow = scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) or 0.0
+    if logged:
+        return bound
+    if rate > slow:
+        return _nvlink(gpu, ranks, scene, "faster than PCIe carries, so NVLink")
+    return _below_pcie(gpu, rate, ranks, scene)
+
+
+def fitting_pcie(rate: float, scene: Scene) -> str:
+    """Which PCIe links a rate fits, as a hint in words; empty where none does."""
+    limits = scene.facts.thresholds
+    low, high = limits.least_pcie_share.value, limits.most_pcie_share.value
+    found = [
+        f"{generation}.0 x{lanes}"
+        for generation in sorted(scene.facts.links.pcie)
+        for lanes in (16, 8, 4)
+        if low <= rate / (scene.facts.pcie_bytes_per_s(generation, lanes) or 1) <= high
+    ]
+    return f"; it would fit PCIe {' or '.join(found)} (a hint, no proof)" if found else ""
+
+
+def _names(paste: Pasted, scene: Scene) -> tuple[str, ...]:
+    own = tuple(dict.fromkeys(names_in(paste)))
+    return own or scene.gpu_names
+
+
+def _logged(paste: Pasted, scene: Scene) -> tuple[str, str] | None:
+    """The way that a log says, and in which file: its own first, else one on which all agree."""
+    own = [r.intra_node_path for r in paste.readings if isinstance(r, NcclLog)]
+    if own and own[0] in _OF_LOG:
+        return own[0] or "", "NCCL's log in the same file"
+    ways = {log.intra_node_path for _, log in scene.of(NcclLog)}
+    way = ways.pop() if len(ways) == 1 else None
+    return (way, "NCCL's log beside it") if way in _OF_LOG and way else None
+
+
+def _nvlink(gpu: GpuLinks, ranks: int | None, scene: Scene, why: str) -> Bound:
+    assert gpu.nvlink_bytes_per_s is not None
+    rate = gpu.nvlink_bytes_per_s.value
+    links = ""
+    if pair := _pair_links(scene, gpu):
+        rate, links = rate * pair[0], f" ({pair[1]} of {gpu.nvlinks.value if gpu.nvlinks else '?'})"
+    most = rate * 2 * (ranks - 1) / (ranks + 1) if ranks and gpu.reach == "switch" else rate
+    return Bound(
+        path="nvlink",
+        what=f"NVLink{links} per direction",
+        bytes_per_s=rate,
+        most_bytes_per_s=max(rate, most),
+        why=why or "NVLink is what these GPUs have",
+        source=gpu.nvlink_bytes_per_s.source,
+        ranks=ranks,
+    )
+
+
+def _pair_links(scene: Scene, gpu: GpuLinks) -> tuple[float, int] | None:
+    """Share and number of a GPU's links that join two GPUs, where the topology has just two."""
+    for _, topo in scene.of(Topology):
+        word = topo.best_gpu_link or ""
+        if topo.gpu_count == 2 and word.startswith("NV") and gpu.nvlinks:
+            return int(word[2:]) / gpu.nvlinks.value, int(word[2:])
+    return None
+
+
+def _slow_way(gpu: GpuLinks, path: Way, why: str, scene: Scene) -> Bound | None:
+    generation = gpu.pcie_generation.value
+    rate = scene.facts.pcie_bytes_per_s(generation)
+    if rate is None:
+        return None
+    of_way = {"host memory": "way through host memory", "network": "way to the network stack"}
+    return Bound(
+        path=path,
+        what=f"PCIe {generation}.0 x{LANES} per direction, the most of the "
+        f"{of_way.get(path, 'way')}",
+        bytes_per_s=rate,
+        most_bytes_per_s=rate,
+        why=why,
+        source=scene.facts.links.pcie[generation].source,
+    )
+
+
+def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> Bound | None:
+    """A rate that both NVLink and PCIe could give."""
+    assert gpu.nvlink_bytes_per_s is not None
+    nominal = gpu.nvlink_bytes_per_s.value
+    share = rate / nominal
+    if gpu.reach == "switch" and share < scene.facts.thresholds.poor_share_of_nvlink.value:
+        why = (
+            f"not NVLink: only {share:.0%} of its {rate_text(nominal)}, which no healthy board "
+            "shows; host memory, PCIe or the network stack"
+        )
+        return _slow_way(gpu, "not nvlink", why, scene)
+    if gpu.reach == "bridge" and (ranks or 0) > 2:
+        why = "a bridge joins pairs only: a ring of more than two GPUs leaves it"
+        return _slow_way(gpu, "pcie", why, scene)
+    why = "NVLink or PCIe, this file does not tell"
+    return _slow_way(gpu, "pcie", why, scene)

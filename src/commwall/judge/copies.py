@@ -1,0 +1,249 @@
+"""Copies between GPUs and to the host, by nvbandwidth.
+
+Layer: judge. Reads no file.
+"""
+
+import statistics
+from collections.abc import Iterator
+
+from commwall.judge.bounds import fitting_pcie
+from commwall.judge.facts import Achieved, GpuLinks
+from commwall.judge.finding import Finding
+from commwall.judge.references import words_of
+from commwall.judge.scene import Pasted, Scene
+from commwall.judge.topology import LOG
+from commwall.readers.nvbandwidth import BandwidthTest, Nvbandwidth
+from commwall.schema.units import rate_text
+
+GB = 1e9
+_HOST = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce")
+_PEER = ("device_to_device_memcpy_read_ce", "device_to_device_memcpy_write_ce")
+
+
+def no_access(scene: Scene) -> Iterator[Finding]:
+    """Copies between GPUs that the program did not make."""
+    for paste, run in scene.of(Nvbandwidth):
+        if run.p2p_available is False:
+            yield Finding(
+                rule="peer_access",
+                level="warning",
+                verdict="GPUs have no access to each other: all copies between them were waived",
+                means="that is not a rate of 0: NCCL stages such traffic through host memory. "
+                "GeForce cards from the 4090 on never get access from the maker's driver",
+                next_step=f"nvidia-smi topo -p2p r; {LOG}",
+                evidence=paste.find(r"^Waiv(?:ing|ed)|\"Waived\"", most=2),
+            )
+
+
+def failed(scene: Scene) -> Iterator[Finding]:
+    """Tests that ended with an error."""
+    for paste, run in scene.of(Nvbandwidth):
+        for test in run.tests or ():
+            if test.status == "Error":
+                pattern = "pattern_check_failed" in (run.errors or ())
+                yield Finding(
+                    rule="copy_failed",
+                    level="fault",
+                    verdict=f"{test.name} failed"
+                    + (": data came back wrong" if pattern else "; the cause is not in this file"),
+                    means="memory or link of a GPU corrupts data"
+                    if pattern
+                    else "this copy was not measured; others are not touched by it",
+                    next_step=f"nvbandwidth -t {test.name}; dmesg | grep -i xid; nvidia-smi -q -d "
+                    "ECC,ROW_REMAPPER",
+                    evidence=paste.find(
+                        r"Invalid value when checking|\[CUDA_ERROR|\"Error\"|\[cudaError"
+                    ),
+                )
+
+
+def peers(scene: Scene) -> Iterator[Finding]:
+    """Copies between GPUs beside the bound of their way."""
+    for paste, run in scene.of(Nvbandwidth):
+        for test in _passed(run, _PEER):
+            values = _off_diagonal(test)
+            if not values:
+                continue
+            yield _peer_finding(paste, test, list(values.values()), run, scene)
+            break
+
+
+def _peer_finding(
+    paste: Pasted, test: BandwidthTest, values: list[float], run: Nvbandwidth, scene: Scene
+) -> Finding:
+    low, high = GB * min(values), GB * max(values)
+    span = f"{rate_text(low)} to {rate_text(high)}" if high > low else rate_text(low)
+    gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
+    slots = scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) if gpu else None
+    evidence = paste.find(rf"(?:SUM |\"){test.name}")
+    if gpu is None or slots is None:
+        newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
+        sure = low > newest
+        return Finding(
+            rule="peer_copies",
+            level="good" if sure else "unknown",
+            verdict=f"copies between GPUs: {span}"
+            + ("; no PCIe link carries that, so it is NVLink" if sure else fitting_pcie(low, scene))
+            + "; no figures on file for these GPUs",
+            means="all pairs are alike" if _alike(low, high, scene) else "pairs differ",
+            next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
+            evidence=evidence,
+        )
+    if low > slots and gpu.nvlink_bytes_per_s:
+        return _by_nvlink(gpu, low, high, span, run, scene).model_copy(
+            update={"evidence": evidence}
+        )
+    return Finding(
+        rule="peer_copies",
+        level="note" if not gpu.nvlink_bytes_per_s or gpu.reach == "bridge" else "warning",
+        verdict=f"copies between GPUs: {span}, {high / slots:.0%} of PCIe "
+        f"{gpu.pcie_generation.value}.0 x16 at best, so not NVLink"
+        + ("" if _alike(low, high, scene) else "; pairs differ: some share a way"),
+        means="GPUs reach each other over PCIe; pairs with the higher rate sit nearer together: "
+        "put ranks that talk most there",
+        next_step="nvidia-smi topo -m",
+        evidence=evidence,
+        sources=(scene.facts.links.pcie[gpu.pcie_generation.value].source,),
+    )
+
+
+def _by_nvlink(
+    gpu: GpuLinks, low: float, high: float, span: str, run: Nvbandwidth, scene: Scene
+) -> Finding:
+    assert gpu.nvlink_bytes_per_s is not None
+    nominal = gpu.nvlink_bytes_per_s.value
+    if high > nominal:
+        return Finding(
+            rule="impossible_rate",
+            level="fault",
+            verdict=f"copies between GPUs: {span}, more than NVLink carries ({rate_text(nominal)})",
+            means="something else was measured",
+            next_step="nvbandwidth of the newest release, one direction",
+            sources=(gpu.nvlink_bytes_per_s.source,),
+        )
+    reference = _reference(scene, run, "peer_copy")
+    share = scene.facts.thresholds.tolerated_share_of_achieved.value
+    least = reference.least.value if reference else nominal
+    slow = low < share * least if reference else False
+    return Finding(
+        rule="peer_copies",
+        level="warning" if slow else "good",
+        verdict=f"copies between GPUs: {span}, {low / nominal:.0%} of NVLink's "
+        f"{rate_text(nominal)} per direction at least"
+        + (f"; {words_of(reference)}" if reference else ""),
+        means="some pairs are slower than others reach"
+        if slow
+        else "NVLink works between all pairs that were measured; a diagonal is no measurement",
+        next_step="nvidia-smi nvlink -s" if slow else None,
+        sources=(gpu.nvlink_bytes_per_s.source, *((reference.least.source,) if reference else ())),
+    )
+
+
+def one_slow(scene: Scene) -> Iterator[Finding]:
+    """One GPU whose copies are slow to and from all others."""
+    for paste, run in scene.of(Nvbandwidth):
+        for test in _passed(run, (*_PEER, *_HOST)):
+            slow = _slow_gpus(test, scene)
+            if slow:
+                yield Finding(
+                    rule="slow_gpu",
+                    level="warning",
+                    verdict=f"{test.name}: {', '.join(f'GPU{at}' for at in slow)} is slower than "
+                    "all others",
+                    means="a job over all GPUs waits for it: its PCIe link may have trained with "
+                    "fewer lanes or an older generation, or its NVLinks are not all up",
+                    next_step="under load: nvidia-smi --query-gpu=index,pcie.link.width.current,"
+                    "pcie.link.gen.current --format=csv; nvidia-smi nvlink -s",
+                    evidence=paste.find(rf"(?:SUM |\"){test.name}"),
+                )
+
+
+def _slow_gpus(test: BandwidthTest, scene: Scene) -> list[int]:
+    """GPUs whose every value is below the share of the median that counts as normal."""
+    matrix = test.matrix or ()
+    width = len(matrix[0]) if matrix else 0
+    if width < 3:
+        return []
+    share = scene.facts.thresholds.outlier_share.value
+    values = _off_diagonal(test) if len(matrix) == width else dict(_row(test))
+    if not values:
+        return []
+    middle = statistics.median(values.values())
+    own = {
+        at: [
+            value for pair, value in values.items() if at in (pair if len(matrix) > 1 else pair[1:])
+        ]
+        for at in range(width)
+    }
+    slow = [at for at, found in own.items() if found and max(found) < share * middle]
+    return slow if len(slow) < width / 2 else []
+
+
+def hosts(scene: Scene) -> Iterator[Finding]:
+    """Copies to and from the host."""
+    for paste, run in scene.of(Nvbandwidth):
+        gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
+        for test in _passed(run, _HOST):
+            values = [GB * value for _, value in _row(test)]
+            slots = scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) if gpu else None
+            if not values or gpu is None or slots is None:
+                continue
+            reference = _reference(scene, run, "host_copy")
+            low = scene.facts.thresholds.least_pcie_share.value * slots
+            fine = min(values) >= low
+            yield Finding(
+                rule="host_copies",
+                level="good" if fine else "warning",
+                verdict=f"{test.name}: {rate_text(min(values))} to {rate_text(max(values))}, "
+                f"{min(values) / slots:.0%} of PCIe {gpu.pcie_generation.value}.0 x16 at least"
+                + (f"; {words_of(reference)}" if reference else ""),
+                means="host and GPUs talk over full PCIe links"
+                if fine
+                else "some GPU has a narrower or older PCIe link, or its host buffer is far away",
+                next_step=None
+                if fine
+                else "under load: nvidia-smi --query-gpu=index,pcie.link.width.current,"
+                "pcie.link.gen.current --format=csv; numactl -H",
+                evidence=paste.find(rf"(?:SUM |\"){test.name}"),
+                sources=(scene.facts.links.pcie[gpu.pcie_generation.value].source,),
+            )
+            break
+
+
+def _passed(run: Nvbandwidth, names: tuple[str, ...]) -> Iterator[BandwidthTest]:
+    for test in run.tests or ():
+        if test.name in names and test.matrix and test.unit in (None, "GB/s"):
+            yield test
+
+
+def _off_diagonal(test: BandwidthTest) -> dict[tuple[int, int], float]:
+    """Values of pairs; the diagonal is no measurement."""
+    return {
+        (row, at): value
+        for row, values in enumerate(test.matrix or ())
+        for at, value in enumerate(values)
+        if at != row and value is not None
+    }
+
+
+def _row(test: BandwidthTest) -> Iterator[tuple[tuple[int, int], float]]:
+    """The one row of a copy with the host."""
+    for at, value in enumerate((test.matrix or ((),))[0]):
+        if value is not None:
+            yield (0, at), value
+
+
+def _alike(low: float, high: float, scene: Scene) -> bool:
+    return low >= scene.facts.thresholds.tolerated_share_of_achieved.value * high
+
+
+def _reference(scene: Scene, run: Nvbandwidth, operation: str) -> Achieved | None:
+    kinds = {scene.facts.kind_of(name) for name in run.devices or scene.gpu_names}
+    return next(
+        (
+            one
+            for one in scene.facts.achieved
+            if one.operation == operation and kinds <= {*one.gpus}
+        ),
+        None,
+    )

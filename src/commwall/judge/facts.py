@@ -1,0 +1,161 @@
+"""What verdicts are measured by: how GPUs are linked, what others reach, and thresholds.
+
+Layer: judge. Reads `config/facts/gpu-links.yaml`, `achieved.yaml`, `thresholds.yaml`, `links.yaml`
+and `nccl-variables.yaml`.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, RootModel
+
+from commwall.judge.variables import VariableFacts
+from commwall.schema.base import Model, PositiveInt
+from commwall.schema.errors import ConfigError
+from commwall.schema.facts import Fact, LinkRates
+from commwall.schema.parsing import parse_model, parse_yaml
+
+FOLDER = Path("config/facts")
+LANES = 16
+"""Of a full PCIe slot."""
+M = TypeVar("M", bound=BaseModel)
+
+
+class Number(Fact):
+    """A fact that is a number of things."""
+
+    value: PositiveInt
+
+
+class GpuLinks(Model):
+    """How GPUs of a kind reach each other and the host."""
+
+    names: tuple[str, ...]
+    """Names under which drivers know it, whole."""
+    reach: Literal["switch", "direct", "bridge", "none"]
+    """What NVLink joins: all GPUs of a board through switches, GPUs to each other without one,
+    pairs of cards by a bridge, or nothing."""
+    nvlinks: Number | None = None
+    """NVLinks of a GPU."""
+    nvlink_bytes_per_s: Fact | None = None
+    """All of them together in one direction [byte/s]."""
+    pcie_generation: Number
+    power_w: Fact | None = None
+    """Limit as it is sold [W]."""
+    peer_access: bool = True
+    """Whether the maker's driver lets these GPUs reach each other's memory at all."""
+
+
+class Achieved(Model):
+    """What others reach."""
+
+    gpus: tuple[str, ...]
+    """Kinds of `gpu-links.yaml`."""
+    operation: str
+    """all_reduce, all_gather, …; peer_copy or host_copy of nvbandwidth."""
+    ranks: tuple[PositiveInt, ...] = ()
+    path: Literal["nvlink", "pcie"]
+    algorithm: Literal["ring", "nvls"] | None = None
+    from_bytes: PositiveInt = 1
+    to_bytes: PositiveInt | None = None
+    least: Fact
+    """Bus bandwidth, or rate of a copy in one direction [byte/s]."""
+    most: Fact
+
+
+class Thresholds(Model):
+    """Where a value becomes a verdict."""
+
+    large_message_bytes: Fact
+    usual_share_of_nvlink: Fact
+    poor_share_of_nvlink: Fact
+    tolerated_share_of_achieved: Fact
+    outlier_share: Fact
+    busy_share: Fact
+    near_power_limit_share: Fact
+    least_pcie_share: Fact
+    most_pcie_share: Fact
+    rounding_error_most: Fact
+    socket_threads_most: Fact
+
+
+class _Gpus(RootModel[dict[str, GpuLinks]]):
+    pass
+
+
+class _AchievedFile(RootModel[tuple[Achieved, ...]]):
+    pass
+
+
+class JudgeFacts(Model):
+    """All of them."""
+
+    gpus: dict[str, GpuLinks]
+    links: LinkRates
+    achieved: tuple[Achieved, ...]
+    thresholds: Thresholds
+    variables: VariableFacts
+
+    def kind_of(self, name: str) -> str | None:
+        """The kind of a GPU; None if it is not on file. No other GPU stands in."""
+        return next((kind for kind, gpu in self.gpus.items() if name in gpu.names), None)
+
+    def gpu_of(self, names: Iterable[str]) -> GpuLinks | None:
+        """What is on file of GPUs that are all of one kind."""
+        kinds = {self.kind_of(name) for name in names}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return self.gpus[kind] if kind else None
+
+    def pcie_bytes_per_s(self, generation: int, lanes: int = LANES) -> float | None:
+        """Nominal rate of a PCIe link in one direction [byte/s]; None if it is not on file."""
+        lane = self.links.pcie.get(generation)
+        return lane.value * lanes if lane else None
+
+
+def facts_root(start: Path) -> Path:
+    """The checkout whose facts count: the one at hand, else the one this package stands in."""
+    own = Path(__file__).resolve().parents[3]
+    return start if (start / FOLDER / "thresholds.yaml").exists() else own
+
+
+def read_facts(root: Path) -> JudgeFacts:
+    """Read all facts.
+
+    Args:
+        root: the checkout.
+
+    Raises:
+        ConfigError: if a file is absent or malformed.
+    """
+    return JudgeFacts(
+        gpus=_read(root, "gpu-links.yaml", _Gpus).root,
+        links=_read(root, "links.yaml", LinkRates),
+        achieved=_read(root, "achieved.yaml", _AchievedFile).root,
+        thresholds=_read(root, "thresholds.yaml", Thresholds),
+        variables=read_variables(root),
+    )
+
+
+def read_variables(root: Path) -> VariableFacts:
+    """Read what is on file of NCCL's variables.
+
+    Raises:
+        ConfigError: if the file is absent or malformed.
+    """
+    return _read(root, "nccl-variables.yaml", VariableFacts)
+
+
+def _read(root: Path, name: str, model: type[M]) -> M:
+    where = str(FOLDER / name)
+    try:
+        text = (root / FOLDER / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            "cannot read a file",
+            where=where,
+            found=getattr(error, "strerror", None) or str(error),
+            expected="a readable UTF-8 text",
+            next_step="restore it; facts lie in config/facts of the checkout",
+        ) from error
+    return parse_model(model, parse_yaml(text, where), where)

@@ -1,0 +1,155 @@
+"""State of the NVLinks, by `nvidia-smi nvlink -s`.
+
+Layer: judge. Reads no file.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from commwall.judge.finding import Evidence, Finding
+from commwall.judge.scene import Pasted, Scene
+from commwall.readers.nvlink import LinkedGpu, NvLinks
+
+_COMMAND = "nvidia-smi nvlink -s > nvlink.txt"
+_FABRIC = (
+    "dmesg | grep -i xid; systemctl status nvidia-fabricmanager; nvidia-smi -q (section Fabric)"
+)
+
+
+def all_up(scene: Scene) -> Iterator[Finding]:
+    """Links that are all up, beside what the GPU has."""
+    for paste, found in scene.of(NvLinks):
+        if found.verdict != "all_links_up" or not found.gpus:
+            continue
+        counts = sorted({gpu.active_links or 0 for gpu in found.gpus})
+        sums = sorted({gpu.sum_gbps or 0.0 for gpu in found.gpus})
+        told = " or ".join(map(str, counts))
+        rates = " to ".join(f"{value:.0f}" for value in dict.fromkeys((sums[0], sums[-1])))
+        known = {gpu.name: scene.facts.gpu_of([gpu.name]) for gpu in found.gpus}
+        short = [
+            f"GPU{gpu.index} has {gpu.active_links} of {links.nvlinks.value}"
+            for gpu in found.gpus
+            if (links := known[gpu.name]) and links.nvlinks
+            if (gpu.active_links or 0) < links.nvlinks.value
+        ]
+        yield Finding(
+            rule="nvlinks",
+            level="warning" if short or len(counts) > 1 else "good",
+            verdict=f"all NVLinks that are listed are up: {told} a GPU, {rates} GB/s together in "
+            "one direction" + (f"; but {', '.join(short)}" if short else ""),
+            means="links that the board does not connect are not listed, so that the topology must "
+            "say which GPUs they join"
+            if short
+            else "NVLink has its full rate on these GPUs; which GPUs it joins, the topology says",
+            next_step="nvidia-smi topo -m",
+            evidence=_headings(paste, found.gpus[:3]),
+            sources=tuple(
+                dict.fromkeys(
+                    gpu.nvlinks.source for gpu in known.values() if short and gpu and gpu.nvlinks
+                )
+            ),
+        )
+
+
+def down(scene: Scene) -> Iterator[Finding]:
+    """Single links that are down, or up without a rate."""
+    for paste, found in scene.of(NvLinks):
+        for gpu in found.gpus or ():
+            lost = [n for n, speed in gpu.links.items() if speed in ("inactive", 0)]
+            if lost and len(lost) < len(gpu.links):
+                zero = [n for n in lost if gpu.links[n] == 0]
+                word = "up at a rate of 0" if zero == lost else "down"
+                yield Finding(
+                    rule="nvlink_down",
+                    level="fault",
+                    verdict=f"GPU{gpu.index}: link {', '.join(lost)} is {word}, "
+                    f"{gpu.active_links} of {len(gpu.links)} carry data",
+                    means="every ring through this GPU is slower by that share or fails; a link at "
+                    "rate 0 is as useless as one that is down",
+                    next_step=_FABRIC,
+                    evidence=_link_lines(paste, gpu, lost),
+                )
+
+
+def whole_gpus(scene: Scene) -> Iterator[Finding]:
+    """GPUs none of whose links is up."""
+    for paste, found in scene.of(NvLinks):
+        gpus = found.gpus or ()
+        dead = [gpu for gpu in gpus if gpu.active_links == 0 and gpu.state != "not_supported"]
+        alive = [gpu for gpu in gpus if gpu.active_links]
+        if dead:
+            yield _dead(paste, dead, alive, scene)
+        lacking = [gpu for gpu in gpus if gpu.state == "not_supported"]
+        if lacking:
+            names = ", ".join(f"GPU{gpu.index}" for gpu in lacking)
+            yield Finding(
+                rule="nvlink_absent",
+                level="note",
+                verdict=f"{names}: no NVLink to ask for",
+                means="their traffic goes over PCIe or host memory",
+                next_step="nvidia-smi topo -m",
+                evidence=_headings(paste, lacking[:3]),
+            )
+
+
+def _dead(
+    paste: Pasted, dead: Sequence[LinkedGpu], alive: Sequence[LinkedGpu], scene: Scene
+) -> Finding:
+    names = ", ".join(f"GPU{gpu.index}" for gpu in dead)
+    known = scene.facts.gpu_of(gpu.name for gpu in dead)
+    on_a_board = bool(known and known.reach in ("switch", "direct"))
+    if on_a_board:
+        return Finding(
+            rule="gpu_off_the_fabric",
+            level="fault",
+            verdict=f"{names}: no NVLink is up, on a GPU that is built into an NVLink board",
+            means="the GPU is off the fabric (hardware, or a fabric manager that does not run): "
+            "jobs that include it fail or run at PCIe speed; leave it out until it is repaired",
+            next_step=_FABRIC,
+            evidence=_headings(paste, dead[:2]),
+        )
+    told = "has none up, other GPUs here have" if alive else "has none up"
+    return Finding(
+        rule="nvlink_down",
+        level="warning",
+        verdict=f"{names} {told}: no bridge, or one that is not seated",
+        means="traffic to and from this GPU goes over PCIe or host memory, and with it every ring "
+        "through it",
+        next_step="nvidia-smi topo -m; if a bridge is fitted: reseat it and look again",
+        evidence=_headings(paste, dead[:2]),
+    )
+
+
+def incomplete(scene: Scene) -> Iterator[Finding]:
+    """GPUs of which links are missing in the text."""
+    for paste, found in scene.of(NvLinks):
+        cut = [gpu for gpu in found.gpus or () if gpu.state == "incomplete"]
+        whole = [gpu for gpu in found.gpus or () if gpu.active_links]
+        if cut:
+            said = "; ".join(
+                f"GPU{gpu.index} has {gpu.active_links} links up, {gpu.sum_gbps:.1f} GB/s"
+                for gpu in whole
+            )
+            yield Finding(
+                rule="nvlinks",
+                level="unknown",
+                verdict=f"the links of {', '.join(f'GPU{gpu.index}' for gpu in cut)} are cut off"
+                + (f"; {said} in one direction" if said else ""),
+                means="whether all its links are up cannot be said",
+                next_step=_COMMAND,
+                evidence=_headings(paste, cut[:2]),
+            )
+
+
+def _headings(paste: Pasted, gpus: Sequence[LinkedGpu]) -> tuple[Evidence, ...]:
+    return tuple(line for gpu in gpus for line in paste.find(rf"^[ \t]*GPU {gpu.index}: "))
+
+
+def _link_lines(paste: Pasted, gpu: LinkedGpu, links: Sequence[str]) -> tuple[Evidence, ...]:
+    """Lines of a GPU's links: those of the number below its heading."""
+    head = paste.find(rf"^[ \t]*GPU {gpu.index}: ")
+    start = (head[0].line or 1) if head else 1
+    wanted = tuple(f"Link {number}:" for number in links)
+    for number, line in enumerate(paste.lines[start:], start + 1):
+        if line.strip().startswith(wanted):
+            return (*head, paste.at(number))
+    return head

@@ -1,0 +1,250 @@
+"""What is wrong with NCCL's environment variables, before anything is started.
+
+Layer: judge. Reads no file.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from commwall.judge.finding import Evidence, Finding
+from commwall.judge.variables import Conflict, Variable, VariableFacts, Way
+from commwall.schema.base import Model
+from commwall.schema.parsing import nearest
+
+PREFIX = "NCCL_"
+Path = Literal["nvlink", "pcie_peer", "host_staged", "socket", "ib"]
+"""The way of the traffic: between GPUs directly, through host memory, or through a network."""
+_OF_PATH: dict[str, set[Way]] = {
+    "nvlink": {"p2p", "nvls"},
+    "pcie_peer": {"p2p"},
+    "host_staged": {"shm"},
+    "socket": {"net", "socket"},
+    "ib": {"net", "ib"},
+}
+_CHOOSERS = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
+"""They choose the way, so that the way itself says nothing of their effect."""
+_PAIRS = (("NCCL_MIN_CTAS", "NCCL_MAX_CTAS"), ("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"))
+_SOCKETS = ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD")
+_RELEASE = re.compile(r"([0-9]+)\.([0-9]+)")
+
+
+class Remark(Model):
+    """What is wrong with one setting."""
+
+    rule: str
+    level: Literal["error", "warning", "note"]
+    """error: NCCL ignores it, stops, or takes something else; warning: it does not do what it
+    seems to; note: to know."""
+    variable: str
+    value: str
+    says: str
+    instead: str | None = None
+    """What to do."""
+    evidence: tuple[Evidence, ...] = ()
+
+    def finding(self) -> Finding:
+        """As a verdict among others."""
+        return Finding(
+            rule=f"variable_{self.rule}",
+            level="note" if self.level == "note" else "warning",
+            verdict=f"{self.variable}={self.value}: {self.says}",
+            means="the run does something else than its settings say",
+            next_step=self.instead,
+            evidence=self.evidence,
+        )
+
+
+def lint(
+    settings: Mapping[str, str],
+    facts: VariableFacts,
+    *,
+    version: str | None = None,
+    way: str | None = None,
+    socket_threads_most: float | None = None,
+) -> tuple[Remark, ...]:
+    """Everything that is wrong with settings, in their order.
+
+    Args:
+        settings: variables and values; names that are not NCCL's are passed over.
+        facts: what is on file of the variables.
+        version: NCCL's, such as 2.28.9; None if it is not known.
+        way: the way of the traffic, one of `Path`; None if it is not known.
+        socket_threads_most: bound of threads times sockets.
+    """
+    chosen = {name: value for name, value in settings.items() if name.startswith(PREFIX)}
+    release = _release(version)
+    found = [
+        fault
+        for name, value in chosen.items()
+        for fault in _of_one(name, value, facts, release, way)
+    ]
+    found += [fault for one in facts.conflicts for fault in _conflict(one, chosen)]
+    return (*found, *_orders(chosen), *_sockets(chosen, socket_threads_most), *_debug(chosen))
+
+
+def no_such(name: str, facts: VariableFacts) -> str:
+    """What to say of a name that NCCL does not know."""
+    near = nearest(name, sorted(facts.known))
+    hint = f"did you mean {near!r}?" if near else "see config/facts/nccl-variables.yaml"
+    return f"NCCL has no such variable and would ignore it; {hint}"
+
+
+def _of_one(
+    name: str, value: str, facts: VariableFacts, release: tuple[int, int] | None, way: str | None
+) -> Iterator[Remark]:
+    known = facts.known.get(name)
+    if known is None:
+        yield _unknown(name, value, facts)
+        return
+    yield from _by_release(name, value, known, release)
+    if wrong := _value_problem(value, known):
+        yield Remark(rule="value", level="error", variable=name, value=value, says=wrong)
+    elif name.endswith("_DISABLE") and _number(value) == 0:
+        says = "0 disables nothing: it is as if the variable were not set"
+        yield Remark(rule="void_value", level="note", variable=name, value=value, says=says)
+        return
+    if known.mistaken_for:
+        yield _mistaken(name, value, known, way)
+    if way and known.acts_on and name not in _CHOOSERS and not _OF_PATH[way] & {*known.acts_on}:
+        says = f"it acts on {', '.join(known.acts_on)} and has no effect on this way ({way})"
+        off = name.endswith("_ENABLE") and _number(value) == 0  # harmless: it was off anyway
+        level: Literal["warning", "note"] = "note" if off else "warning"
+        yield Remark(rule="no_effect", level=level, variable=name, value=value, says=says)
+
+
+def _unknown(name: str, value: str, facts: VariableFacts) -> Remark:
+    whose = facts.foreign.get(name) or next(
+        (f"read by {who}" for start, who in facts.prefixes.items() if name.startswith(start)), None
+    )
+    if whose:
+        says = f"not NCCL's own: {whose}"
+        return Remark(rule="foreign", level="note", variable=name, value=value, says=says)
+    says = no_such(name, facts)
+    return Remark(rule="unknown", level="error", variable=name, value=value, says=says)
+
+
+def _by_release(
+    name: str, value: str, known: Variable, release: tuple[int, int] | None
+) -> Iterator[Remark]:
+    instead = f"set {known.instead} instead" if known.instead else None
+    since, until, deprecated = map(_release, (known.since, known.until, known.deprecated))
+    if until and (release is None or release > until):
+        says = f"NCCL reads it up to release {known.until} only"
+        level: Literal["error", "warning"] = "error" if release else "warning"
+        yield Remark(
+            rule="removed", level=level, variable=name, value=value, says=says, instead=instead
+        )
+    elif since and release and release < since:
+        says = f"NCCL reads it from release {known.since} on; this one ignores it"
+        yield Remark(rule="too_new", level="error", variable=name, value=value, says=says)
+    elif deprecated and (release is None or release >= deprecated):
+        says = f"deprecated since release {known.deprecated}"
+        yield Remark(
+            rule="deprecated",
+            level="warning",
+            variable=name,
+            value=value,
+            says=says,
+            instead=instead,
+        )
+
+
+def _value_problem(value: str, known: Variable) -> str | None:
+    """What is wrong with a value; None if nothing is known to be."""
+    numbered = known.least is not None or known.most is not None
+    if not known.words and not numbered:
+        return "it is empty" if not value.strip() else None
+    if value.upper() in map(str.upper, known.words):
+        return None
+    number = _number(value)
+    if known.words and not numbered:
+        same = number is not None and any(_number(word) == number for word in known.words)
+        return None if same else f"it takes {', '.join(known.words)}"
+    least, most = known.least or 0, known.most
+    if number is not None and number >= least and (most is None or number <= most):
+        return None
+    span = f"{least} to {most}" if most is not None else f"{least} or more"
+    return f"it takes {', '.join((*known.words, span))}"
+
+
+def _mistaken(name: str, value: str, known: Variable, way: str | None) -> Remark:
+    """What people take it for: a warning where the way of the traffic is known to deny it."""
+    on_nvlink = name == "NCCL_P2P_LEVEL" and way == "nvlink"
+    return Remark(
+        rule="mistaken",
+        level="warning" if on_nvlink else "note",
+        variable=name,
+        value=value,
+        says=known.mistaken_for or "",
+    )
+
+
+def _conflict(one: Conflict, chosen: Mapping[str, str]) -> Iterator[Remark]:
+    holds = all(
+        name in chosen and want.upper() in ("*", chosen[name].upper())
+        for name, want in one.when.items()
+    )
+    value = chosen.get(one.void)
+    if not holds or value is None or value == one.unless:
+        return
+    stronger = ", ".join(f"{name}={chosen[name]}" for name in one.when if name != one.void)
+    yield Remark(
+        rule="contradiction",
+        level="error",
+        variable=one.void,
+        value=value,
+        says=f"against {stronger}: {one.says}",
+        instead=f"unset one of {', '.join(dict.fromkeys((*one.when, one.void)))}",
+    )
+
+
+def _orders(chosen: Mapping[str, str]) -> Iterator[Remark]:
+    """A least number above the most."""
+    for least, most in _PAIRS:
+        low, high = _number(chosen.get(least, "")), _number(chosen.get(most, ""))
+        if low is not None and high is not None and low > high:
+            says = f"it is above {most}={chosen[most]}"
+            yield Remark(
+                rule="contradiction",
+                level="error",
+                variable=least,
+                value=chosen[least],
+                says=says,
+            )
+
+
+def _sockets(chosen: Mapping[str, str], most: float | None) -> Iterator[Remark]:
+    counts = [_number(chosen.get(name, "1")) or 1 for name in _SOCKETS]
+    if most is not None and counts[0] * counts[1] > most:
+        name = next(name for name in _SOCKETS if name in chosen)
+        says = f"{' times '.join(_SOCKETS)} is {counts[0] * counts[1]}, at most {most:g}"
+        yield Remark(rule="value", level="error", variable=name, value=chosen[name], says=says)
+
+
+def _debug(chosen: Mapping[str, str]) -> Iterator[Remark]:
+    """Details of a log that is not written."""
+    if chosen.get("NCCL_DEBUG", "").upper() in ("INFO", "TRACE", "WARN"):
+        return
+    for name in ("NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE"):
+        if name in chosen:
+            yield Remark(
+                rule="no_effect",
+                level="warning",
+                variable=name,
+                value=chosen[name],
+                says="without NCCL_DEBUG=INFO nothing is written that it could choose",
+                instead="NCCL_DEBUG=INFO",
+            )
+
+
+def _release(version: str | None) -> tuple[int, int] | None:
+    found = _RELEASE.match(version or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None

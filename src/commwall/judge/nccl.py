@@ -1,0 +1,230 @@
+"""Which way NCCL's log says that traffic takes inside a host, and why.
+
+Layer: judge. Reads no file.
+"""
+
+from collections.abc import Iterator
+
+from commwall.judge.finding import Evidence, Finding, Level
+from commwall.judge.scene import Pasted, Scene
+from commwall.judge.topology import LOG
+from commwall.readers.nccl_log import NcclLog
+from commwall.readers.topo import Topology
+
+_GRAPH = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,P2P,SHM,NET <your command> 2>&1 | tee log"
+_SIGNS = {
+    "nvls_available": "the switch reduces (NVLS), which only NVLink has",
+    "mnnvl": "multi-node NVLink",
+    "topology_dump": "NVLink in NCCL's topology",
+    "nvlink_path": "all paths between GPUs are NVLink in NCCL's topology",
+    "nvlink_chunk": "the chunk size that NCCL takes for NVLink",
+    "read_suffix_sm80_nvlink": "peers are read from, which NCCL does on A100 over NVLink only",
+}
+_REASONS = {
+    "p2p_disabled_between_connected_gpus": (
+        "the driver grants these GPUs no access to each other",
+        "P2P is disabled between connected",
+    ),
+    "could_not_enable_p2p": ("CUDA could not enable access between them", "Could not enable P2P"),
+}
+
+
+def path(scene: Scene) -> Iterator[Finding]:
+    """The way between GPUs of one host."""
+    for paste, log in scene.of(NcclLog):
+        if _broken(log):
+            continue
+        if log.p2p_fallback:
+            yield _fallback(paste, log, scene)
+        elif log.intra_node_path == "nvlink":
+            yield _nvlink(paste, log)
+        elif log.intra_node_path == "p2p" or log.all_intra_node_p2p:
+            yield _direct(paste, log, scene)
+        else:
+            yield _unknown(paste, log)
+
+
+def _broken(log: NcclLog) -> bool:
+    """Whether the log is about a start that failed before any channel."""
+    return "p2p_disabled_between_nvlink_gpus" in (log.errors or ()) and not log.transports
+
+
+def _nvlink(paste: Pasted, log: NcclLog) -> Finding:
+    signs = [_SIGNS[one.sign] for one in log.path_evidence or () if one.sign in _SIGNS]
+    return Finding(
+        rule="path_inside_host",
+        level="good",
+        verdict=f"GPUs of a host reach each other by NVLink: P2P between all {_pairs(log)} that "
+        f"talk, and {'; '.join(dict.fromkeys(signs))}",
+        means="the exchange of gradients has the fastest way of the machine",
+        next_step="commwall judge <output of all_reduce_perf> says how much of it is reached",
+        evidence=_lines(paste, log),
+    )
+
+
+def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
+    topologies = [topo for _, topo in scene.of(Topology)]
+    uniform = any(topo.verdict.startswith("nvlink_all") for topo in topologies)
+    without = any(topo.nvlink_pair_count == 0 and (topo.pair_count or 0) for topo in topologies)
+    if uniform or without:
+        way = "NVLink" if uniform else "PCIe"
+        matrix = f"the topology has {'NVLink between all' if uniform else 'no NVLink between any'}"
+        return Finding(
+            rule="path_inside_host",
+            level="good",
+            verdict=f"GPUs of a host reach each other directly by {way}: P2P between all "
+            f"{_pairs(log)} that talk, and {matrix} pairs",
+            means="there is no detour through host memory",
+            next_step=None,
+            evidence=_lines(paste, log),
+        )
+    some = _SIGNS.get(log.nvlink_evidence or "", "")
+    return Finding(
+        rule="path_inside_host",
+        level="note",
+        verdict=f"GPUs of a host reach each other directly: P2P between all {_pairs(log)} that "
+        "talk, no fallback; whether by NVLink or PCIe this log does not prove"
+        + (f" ({some}, but not for all pairs)" if some else ""),
+        means="there is no detour through host memory; P2P alone does not say NVLink",
+        next_step=f"nvidia-smi topo -m > topo.txt; or {_GRAPH}",
+        evidence=_lines(paste, log),
+    )
+
+
+def _fallback(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
+    pairs = log.fallback_pairs or ()
+    kinds = {kind for pair in pairs for kind in (log.pair_transports or {}).get(pair, ())}
+    ways = " and ".join(
+        word
+        for kind, word in (
+            ("SHM", "host memory (SHM)"),
+            ("NET", f"the network stack (NET/{log.network or '?'})"),
+        )
+        if kind in kinds
+    )
+    rest = [p for p, kinds in (log.pair_transports or {}).items() if kinds == ("P2P",)]
+    direct = f"; P2P only between {', '.join(rest[:8])}" if rest else ""
+    reason, level, means, next_step = _why(log, scene, "NET" in kinds)
+    return Finding(
+        rule="path_inside_host",
+        level=level,
+        verdict=f"ranks {', '.join(pairs[:12])} of one host talk through {ways}{direct}: {reason}",
+        means=means,
+        next_step=next_step,
+        evidence=(*_hop_lines(paste, log, kinds), *_reason_lines(paste, log)),
+    )
+
+
+def _why(log: NcclLog, scene: Scene, by_network: bool) -> tuple[str, Level, str, str]:
+    """Reason, level, meaning and next step of a fallback."""
+    nvlink = any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
+    told = log.fallback_reason or ()
+    slow = "the slowest hop sets the speed of every ring, so that the exchange of gradients runs at"
+    rate = f"{slow} the rate of {'the network stack' if by_network else 'host memory'}"
+    if user := next((one for one in told if one.startswith("NCCL_P2P_DISABLE=")), None):
+        shared = log.env and log.env.get("NCCL_SHM_DISABLE", "0") not in ("", "0")
+        also = " and NCCL_SHM_DISABLE=1 host memory" if by_network and shared else ""
+        return (
+            f"the user's variable {user} disables P2P{also}",
+            "warning",
+            f"{rate}; that is a choice, not a limit of the machine, and it is not PCIe between GPUs"
+            + ("; NVLink is there and not used" if nvlink else ""),
+            f"unset NCCL_P2P_DISABLE (also in /etc/nccl.conf, ~/.nccl.conf); {LOG}",
+        )
+    known = next((_REASONS[one][0] for one in told if one in _REASONS), None)
+    if known:
+        return (
+            known,
+            "warning",
+            f"{rate}. GeForce cards from the 4090 on never get access from the maker's driver: no "
+            "defect then",
+            "nvidia-smi topo -p2p r; sudo dmesg | grep -iE 'iommu|acs'",
+        )
+    return (
+        "the log gives no reason; NCCL does so where GPUs are farther apart than it uses P2P for, "
+        "as across CPU sockets",
+        "warning",
+        f"{rate}; across sockets that can be the faster choice, so measure before forcing P2P",
+        "nvidia-smi topo -m; compare busbw with NCCL_P2P_LEVEL=SYS (it may be slower or hang)",
+    )
+
+
+def _unknown(paste: Pasted, log: NcclLog) -> Finding:
+    cut = "no line names a channel between two ranks" if not log.transports else "lines are missing"
+    return Finding(
+        rule="path_inside_host",
+        level="unknown",
+        verdict=f"this log does not say how GPUs of one host reach each other: {cut}",
+        means="no fallback that is seen is not the same as no fallback",
+        next_step=LOG,
+        evidence=_lines(paste, log) or paste.find("NCCL version|NCCL INFO"),
+    )
+
+
+def start(scene: Scene) -> Iterator[Finding]:
+    """A start that failed, or of which the end is not there."""
+    for paste, log in scene.of(NcclLog):
+        if "p2p_disabled_between_nvlink_gpus" in (log.errors or ()):
+            yield Finding(
+                rule="nvlink_broken",
+                level="fault",
+                verdict="GPUs that NVLink joins are refused access to each other: NCCL stops",
+                means="no job over these GPUs starts; it points at hardware or the fabric, and "
+                "ignoring the message only hides it",
+                next_step="nvidia-smi nvlink -s; dmesg | grep -i xid; systemctl status "
+                "nvidia-fabricmanager",
+                evidence=paste.find("P2P is disabled between NVLINK connected"),
+            )
+        elif log.init_complete is False and "shm" not in " ".join(log.errors or ()):
+            yield Finding(
+                rule="start_failed",
+                level="fault",
+                verdict="NCCL's start failed",
+                means="no rate can be judged",
+                next_step=_GRAPH,
+                evidence=paste.find(r"NCCL WARN (?!.*libibverbs)|Test NCCL failure|init\.cc"),
+            )
+
+
+def switch_reduction(scene: Scene) -> Iterator[Finding]:
+    """Whether the switch reduces."""
+    for paste, log in scene.of(NcclLog):
+        if log.nvls:
+            yield Finding(
+                rule="nvls",
+                level="good",
+                verdict="the NVSwitch reduces (NVLS): all-reduce is not bound to rings",
+                means="busbw of all-reduce may exceed the link's rate, because its factor is that "
+                "of a ring; compare only with values that were reached with NVLS",
+                evidence=paste.find("NVLS multicast support is available"),
+            )
+
+
+def _pairs(log: NcclLog) -> str:
+    count = len(log.pair_transports or {})
+    return f"{count} pair" + ("s" if count != 1 else "")
+
+
+def _lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:
+    """The reader's own evidence, else the first hops."""
+    told = [one.line for one in log.path_evidence or ()]
+    told = told or [hop.line for hop in (log.transports or ())[:1]]
+    return tuple(paste.at(line) for line in sorted({*told})[:4])
+
+
+def _hop_lines(paste: Pasted, log: NcclLog, kinds: set[str]) -> tuple[Evidence, ...]:
+    """The first line of each pair that falls back."""
+    pairs = set(log.fallback_pairs or ())
+    found: dict[str, int] = {}
+    for hop in log.transports or ():
+        pair = f"{min(hop.src, hop.dst)}-{max(hop.src, hop.dst)}"
+        if pair in pairs and hop.transport in kinds and hop.transport != "P2P":
+            found[pair] = min(hop.line, found.get(pair, hop.line))
+    return tuple(paste.at(line) for line in sorted(found.values())[:4])
+
+
+def _reason_lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:
+    words = [_REASONS[one][1] for one in log.fallback_reason or () if one in _REASONS]
+    if any(one.startswith("NCCL_P2P_DISABLE=") for one in log.fallback_reason or ()):
+        words.append("NCCL_P2P_DISABLE set by environment")
+    return tuple(line for word in words for line in paste.find(word))

@@ -1,0 +1,118 @@
+"""The network between hosts, and the CPUs that processes are bound to, by NCCL's log.
+
+Layer: judge. Reads no file.
+"""
+
+import re
+from collections.abc import Iterator
+
+from commwall.judge.finding import Finding
+from commwall.judge.lint import lint
+from commwall.judge.scene import Scene
+from commwall.readers.nccl_log import NcclLog
+
+_AFFINITY = re.compile(r"Setting affinity for GPU ([0-9]{1,3}) to ([0-9a-f]{1,8}(?:,[0-9a-f]{8})*)")
+
+
+def socket(scene: Scene) -> Iterator[Finding]:
+    """Traffic between hosts, or a plug-in's, that fell back to sockets."""
+    for paste, log in scene.of(NcclLog):
+        several = (log.nnodes or 1) > 1 and log.intra_node_path != "net"
+        if log.network != "Socket" or not (several or log.net_fallback_to_socket):
+            continue
+        lost = "ofi_plugin_init_failed" in (log.errors or ())
+        reason = (
+            "the OFI plug-in failed to start"
+            if lost
+            else "libibverbs is missing, so that InfiniBand and RoCE cannot be used"
+            if "ib_verbs_missing" in (log.messages or ())
+            else "no InfiniBand or RoCE device is found"
+            if "ib_no_device" in (log.messages or ())
+            else "the log gives no reason"
+        )
+        yield Finding(
+            rule="network",
+            level="warning" if several else "note",
+            verdict=f"NCCL's network is TCP sockets: {reason}",
+            means="traffic between hosts runs at a fraction of a fast card's rate and costs CPU: "
+            "data-parallel training over hosts is bound by it"
+            if several
+            else "it matters only with several hosts: inside this one no traffic takes it",
+            next_step="in the container: ibv_devinfo; mount /dev/infiniband and install "
+            "libibverbs, or repair the plug-in (fi_info -p efa)",
+            evidence=(
+                *paste.find("Failed to open libibverbs|initialization failed|No device found"),
+                *paste.find("Using network Socket|NET/Socket : Using"),
+            ),
+        )
+
+
+def direct_memory(scene: Scene) -> Iterator[Finding]:
+    """Whether network cards reach the GPUs' memory."""
+    for paste, log in scene.of(NcclLog):
+        if log.gdr is None or log.network == "Socket":
+            continue
+        if log.gdr:
+            yield Finding(
+                rule="gpudirect",
+                level="good",
+                verdict=f"network cards ({log.network}) reach GPU memory directly (GDRDMA)",
+                means="traffic between hosts makes no detour through host memory; NET between "
+                "ranks of different hosts is no fallback",
+                evidence=paste.find("GDRDMA"),
+            )
+        else:
+            far = "gdr_disabled_distance" in (log.messages or ())
+            yield Finding(
+                rule="gpudirect",
+                level="warning",
+                verdict=f"the network ({log.network}) does not reach GPU memory directly: "
+                + ("card and GPU are too far apart" if far else "the log gives no reason"),
+                means="traffic between hosts goes through host memory: less bandwidth, and more "
+                "load on the CPU",
+                next_step="nvidia-smi topo -m (GPU to NIC); lsmod | grep nvidia_peermem; a card "
+                "near each GPU, before NCCL_NET_GDR_LEVEL is raised",
+                evidence=(
+                    *paste.find("GPU Direct RDMA Disabled"),
+                    *paste.find(r"via NET/(?!Socket)"),
+                ),
+            )
+
+
+def variables(scene: Scene) -> Iterator[Finding]:
+    """Settings in the log that do not do what they seem to."""
+    for paste, log in scene.of(NcclLog):
+        way = {"nvlink": "nvlink", "shm": "host_staged", "net": "socket"}.get(
+            log.intra_node_path or ""
+        )
+        known = scene.facts.variables
+        for found in lint(log.env or {}, known, version=log.nccl_version, way=way):
+            if found.level == "note" and found.rule != "void_value":
+                continue
+            yield found.model_copy(
+                update={"evidence": paste.find(f"{found.variable} set by environment")}
+            ).finding()
+
+
+def affinity(scene: Scene) -> Iterator[Finding]:
+    """Processes that are bound to a single processor."""
+    for paste, _ in scene.of(NcclLog):
+        if "Setting affinity for GPU" not in paste.text:
+            continue
+        single = [
+            match[1]
+            for match in _AFFINITY.finditer(paste.text)
+            if int(match[2].replace(",", ""), 16).bit_count() == 1
+        ]
+        if single:
+            yield Finding(
+                rule="cpu_affinity",
+                level="warning",
+                verdict=f"the process of GPU {', '.join(dict.fromkeys(single))} is bound to one "
+                "processor",
+                means="NCCL's threads and the data loader share it; a launcher's binding is a "
+                "usual cause of slow processes",
+                next_step="taskset -pc <pid>; compare with NCCL_IGNORE_CPU_AFFINITY=1 and without "
+                "the launcher's binding",
+                evidence=paste.find(f"Setting affinity for GPU {single[0]} "),
+            )

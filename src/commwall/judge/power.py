@@ -1,0 +1,212 @@
+"""Power, its limits and lowered clocks, by `nvidia-smi -q`, CSV, dmon and the table.
+
+Layer: judge. Reads no file.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from commwall.judge.finding import Finding
+from commwall.judge.scene import Scene
+from commwall.readers.dmon import Samples
+from commwall.readers.reading import UNAVAILABLE
+from commwall.readers.smi_csv import CsvTable
+from commwall.readers.smi_q import QueriedGpu, Query
+
+_POWER_CAP = "SW Power Cap"
+_BRAKES = ("HW Slowdown", "HW Thermal Slowdown", "HW Power Brake Slowdown", "SW Thermal Slowdown")
+_LOOK = "nvidia-smi -q -d POWER,PERFORMANCE,CLOCK (under load)"
+
+
+def caps(scene: Scene) -> Iterator[Finding]:
+    """Clocks lowered by the power limit: normal near it, a fault far below."""
+    for paste, query in scene.of(Query):
+        for at, gpu in enumerate(query.gpus or ()):
+            if _POWER_CAP not in (gpu.throttle_active or ()):
+                continue
+            evidence = (*paste.find(rf"{gpu.bus_id}"), *paste.find(rf"{_POWER_CAP} +: Active"))
+            draw, limit = gpu.power_draw_w, gpu.power_limit_w
+            if not isinstance(draw, float) or not isinstance(limit, float) or not limit:
+                yield Finding(
+                    rule="power_cap",
+                    level="unknown",
+                    verdict=f"GPU{at}: power cap active, its draw or limit is not told",
+                    means="whether that is the normal cap at full load cannot be said",
+                    next_step=_LOOK,
+                    evidence=evidence,
+                )
+                continue
+            near = draw >= scene.facts.thresholds.near_power_limit_share.value * limit
+            yield Finding(
+                rule="power_cap",
+                level="note" if near else "warning",
+                verdict=f"GPU{at}: power cap active at {draw:g} of {limit:g} W"
+                + (", normal at full load" if near else ", far below its limit"),
+                means="the cap bounds compute; differences between links can hide behind it"
+                if near
+                else "something else holds power down: a cap by the board's controller, a power "
+                "supply or a missing cable; the GPU computes slower than others",
+                next_step=None if near else f"{_LOOK}; power cables, supply, limits of the BMC",
+                evidence=evidence,
+            )
+
+
+def brakes(scene: Scene) -> Iterator[Finding]:
+    """Clocks lowered by heat or by the power supply."""
+    for paste, query in scene.of(Query):
+        for at, gpu in enumerate(query.gpus or ()):
+            active = [one for one in gpu.throttle_active or () if one in _BRAKES]
+            if active:
+                yield Finding(
+                    rule="slowdown",
+                    level="warning",
+                    verdict=f"GPU{at}: {', '.join(active)} is active",
+                    means="heat or power supply slows this GPU, and every job that includes it",
+                    next_step="nvidia-smi -q -d TEMPERATURE,POWER; fans, air flow, power supply",
+                    evidence=paste.find(rf"{active[0]} +: Active"),
+                )
+
+
+def limits(scene: Scene) -> Iterator[Finding]:
+    """Power limits below those that GPUs are made for."""
+    for paste, query in scene.of(Query):
+        for at, gpu in enumerate(query.gpus or ()):
+            if gpu.power_capped_below_default:
+                yield Finding(
+                    rule="power_limit",
+                    level="warning",
+                    verdict=f"GPU{at}: limited to {gpu.power_limit_w:g} W, "
+                    f"{gpu.default_limit_w:g} W is its default",
+                    means="it computes slower than its peers, and a job waits for its slowest GPU",
+                    next_step=f"sudo nvidia-smi -i {at} -pl {gpu.default_limit_w:g}",
+                    evidence=(
+                        *paste.find(gpu.bus_id),
+                        *paste.find(rf"Power Limit +: {gpu.power_limit_w:.2f} W"),
+                    ),
+                )
+
+
+def steady(scene: Scene) -> Iterator[Finding]:
+    """GPUs that nothing slows, and those whose power is not told."""
+    for paste, query in scene.of(Query):
+        gpus = tuple(enumerate(query.gpus or ()))
+        fine = [at for at, gpu in gpus if gpu.throttled is False]
+        lost = [at for at, gpu in gpus if _untold(gpu)]
+        if fine:
+            yield Finding(
+                rule="clocks",
+                level="good",
+                verdict=f"nothing lowers the clocks of {_list(fine)}",
+                means="idle is no slowdown; only a reading under load shows what a job meets",
+                next_step=_LOOK if _idle(query) else None,
+                evidence=paste.find(r"Clocks (?:Event|Throttle) Reasons"),
+            )
+        told = [(at, gpu.instant_power_w) for at, gpu in gpus if at in lost]
+        for at, instant in told:
+            also = f"; its instantaneous draw is {instant:g} W" if _is_number(instant) else ""
+            yield Finding(
+                rule="power_untold",
+                level="note" if also else "unknown",
+                verdict=f"GPU{at}: average power is unavailable{also}",
+                means="energy cannot be counted from it; it is not 0 W",
+                next_step=None if also else "use the energy counter, or leave energy out",
+                evidence=paste.find(r"Power Draw +: N/A"),
+            )
+        for at, gpu in gpus:
+            if _is_number(gpu.power_draw_w) and gpu.throttle_active is None:
+                yield Finding(
+                    rule="power",
+                    level="note",
+                    verdict=f"GPU{at}: draws {gpu.power_draw_w:g} of {_watts(gpu)}",
+                    means="whether something lowers its clocks this file does not say",
+                    next_step=_LOOK,
+                    evidence=paste.find(rf"Power Draw +: {gpu.power_draw_w:.2f} W"),
+                )
+
+
+def tables(scene: Scene) -> Iterator[Finding]:
+    """Power in CSV: draw beside the limit."""
+    for paste, table in scene.of(CsvTable):
+        rows = [row for row in table.rows or () if "power_draw_w" in row]
+        untold = [
+            row for row in rows if UNAVAILABLE in (row.get("power_limit_w"), row["power_draw_w"])
+        ]
+        draws = [row["power_draw_w"] for row in rows if _is_number(row["power_draw_w"])]
+        if draws:
+            least, most = min(map(_float, draws)), max(map(_float, draws))
+            yield Finding(
+                rule="power",
+                level="note",
+                verdict=f"power of {table.gpu_count or 'some'} GPU(s): {least:g} to {most:g} W in "
+                f"{len(draws)} reading(s)",
+                means="single readings are no energy; one GPU that idles while another works shows "
+                "a job that does not use both",
+                next_step="nvidia-smi -q -d POWER,PERFORMANCE (limits, lowered clocks)",
+                evidence=paste.find("power.draw"),
+            )
+        if untold:
+            yield Finding(
+                rule="power_untold",
+                level="unknown",
+                verdict="power draw or limit of a GPU is unavailable",
+                means="a share of the limit cannot be told; it is not 0 W",
+                next_step="nvidia-smi -q -d POWER",
+                evidence=paste.find(r"\[?N/A\]?|Not Supported"),
+            )
+
+
+def samples(scene: Scene) -> Iterator[Finding]:
+    """dmon: what it says, and what it is mistaken for."""
+    for paste, found in scene.of(Samples):
+        if not found.samples:
+            continue
+        named = [
+            f"GPU{one['gpu']}" for one in found.samples if "pwr_w" in one and one["pwr_w"] is None
+        ]
+        power = [one["pwr_w"] for one in found.samples if one.get("pwr_w") is not None]
+        told = (
+            f"power {min(map(_float, power)):g} to {max(map(_float, power)):g} W"
+            if power
+            else "power unavailable"
+            if found.has_power
+            else "no column of power"
+        )
+        lost = f"; unavailable for {', '.join(dict.fromkeys(named))}" if named and power else ""
+        traffic = "; traffic over PCIe is in its columns" if _has(found, "pci") else ""
+        yield Finding(
+            rule="samples",
+            level="note",
+            verdict=f"{len(found.samples)} samples of {found.gpu_count} GPU(s): {told}{lost}"
+            f"{traffic}",
+            means="column mem is the time in which memory was busy, not its bandwidth; traffic by "
+            "NVLink is in no column of it. A dash is not 0",
+            next_step="nvidia-smi -q -d PERFORMANCE (lowered clocks); NVLink: nvidia-smi nvlink -gt d",
+            evidence=paste.find(r"^[# \t]*#[ \t]*gpu\b"),
+        )
+
+
+def _has(found: Samples, part: str) -> bool:
+    return any(part in column for column in found.columns or ())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _float(value: object) -> float:
+    return float(str(value))
+
+
+def _watts(gpu: QueriedGpu) -> str:
+    return f"{gpu.power_limit_w:g} W" if _is_number(gpu.power_limit_w) else "an unknown limit"
+
+
+def _untold(gpu: QueriedGpu) -> bool:
+    return gpu.power_draw_w == UNAVAILABLE
+
+
+def _idle(query: Query) -> bool:
+    return all("Idle" in (gpu.throttle_active or ()) for gpu in query.gpus or ())
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return ", ".join(f"GPU{number}" for number in numbers)

@@ -1,0 +1,58 @@
+"""Which published value a result may be set against.
+
+Layer: judge. Reads no file.
+"""
+
+from commwall.judge.bounds import Bound
+from commwall.judge.facts import Achieved
+from commwall.judge.scene import Pasted, Scene, names_in
+from commwall.schema.units import rate_text
+
+
+def reference_for(
+    scene: Scene,
+    paste: Pasted,
+    operation: str,
+    ranks: int | None,
+    size_bytes: int,
+    bound: Bound,
+    rate: float,
+) -> Achieved | None:
+    """The reference of the same GPUs, operation, number of GPUs, size and way; None without one.
+
+    Of two that differ in the algorithm it is the one that the rate has reached, else the lower.
+
+    Args:
+        scene: facts and files.
+        paste: the run's file.
+        operation: of nccl-tests, or what its ratio says.
+        ranks: GPUs.
+        size_bytes: of the message.
+        bound: of the way that was taken.
+        rate: what was reached [byte/s].
+    """
+    names = tuple(names_in(paste)) or scene.gpu_names
+    kinds = {scene.facts.kind_of(name) for name in names}
+    path = "nvlink" if bound.path in ("nvlink", "not nvlink") else "pcie"
+    fitting = [
+        one
+        for one in scene.facts.achieved
+        if kinds <= {*one.gpus}
+        and one.operation == operation
+        and (ranks in one.ranks or not one.ranks)
+        and one.path == path
+        and one.from_bytes <= size_bytes <= (one.to_bytes or size_bytes)
+    ]
+    share = scene.facts.thresholds.tolerated_share_of_achieved.value
+    reached = [one for one in fitting if rate >= share * one.least.value]
+    if reached:
+        return max(reached, key=lambda one: one.least.value)
+    return min(fitting, key=lambda one: one.least.value, default=None)
+
+
+def words_of(reference: Achieved) -> str:
+    """What others reach, in words."""
+    least, most = reference.least.value, reference.most.value
+    span = rate_text(least) if least == most else f"{rate_text(least)} to {rate_text(most)}"
+    algorithm = {"ring": " by rings", "nvls": " with reduction in the switch (NVLS)"}
+    return f"others reach {span}{algorithm.get(reference.algorithm or '', '')}"

@@ -1,0 +1,76 @@
+"""All rules, and their verdicts on a scene.
+
+Layer: judge. Reads no file.
+"""
+
+from collections.abc import Callable, Iterable
+
+from commwall.judge import (
+    bandwidth,
+    copies,
+    host,
+    links,
+    nccl,
+    network,
+    pcie,
+    power,
+    sentences,
+    topology,
+    trace,
+)
+from commwall.judge.finding import LEVELS, Finding
+from commwall.judge.scene import Scene
+
+Rule = Callable[[Scene], Iterable[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    nccl.path,
+    nccl.start,
+    nccl.switch_reduction,
+    network.socket,
+    network.direct_memory,
+    network.variables,
+    network.affinity,
+    topology.links,
+    topology.off_the_fabric,
+    topology.peer_access,
+    topology.same_node_far,
+    topology.without_affinity,
+    topology.nics,
+    links.all_up,
+    links.down,
+    links.whole_gpus,
+    links.incomplete,
+    bandwidth.one_rank,
+    bandwidth.wrong_results,
+    bandwidth.failure,
+    bandwidth.share,
+    bandwidth.misleading_mean,
+    copies.no_access,
+    copies.failed,
+    copies.peers,
+    copies.one_slow,
+    copies.hosts,
+    pcie.widths,
+    pcie.generations,
+    pcie.whole,
+    power.caps,
+    power.brakes,
+    power.limits,
+    power.steady,
+    power.tables,
+    power.samples,
+    host.nodes,
+    host.partitions,
+    trace.communication,
+    sentences.sentences,
+    sentences.tool_failures,
+    sentences.look_alikes,
+)
+"""In the order in which verdicts of one level are told."""
+
+
+def judge(scene: Scene) -> tuple[Finding, ...]:
+    """All findings, the gravest first; of equal ones the first."""
+    found = dict.fromkeys(finding for rule in RULES for finding in rule(scene))
+    return tuple(sorted(found, key=lambda finding: LEVELS.index(finding.level)))
