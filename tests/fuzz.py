@@ -1,6 +1,6 @@
-"""Broken texts against all readers: `python -m tests.fuzz --seconds 3600 --keep DIR`.
+"""Broken texts against all readers and the judge: `python -m tests.fuzz --seconds 3600`.
 
-No text may crash a reader, stall it for longer than its size allows, or take memory without bound.
+No text may crash them, stall them for longer than its size allows, or take memory without bound.
 The suite runs the same for a moment; a longer run with other seeds is for whoever changes a reader.
 """
 
@@ -14,11 +14,15 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from commwall.judge.facts import read_facts
+from commwall.judge.rules import judge
+from commwall.judge.scene import Scene, paste
 from commwall.readers.detection import MODULES, read_text
 from commwall.readers.refusal import Unreadable
 from tests.corpus import LOSSLESS, LOSSY, expected, text_of
 
 INPUTS = [text_of(item["input"]) for kind in MODULES for item in expected(kind)]
+FACTS = read_facts(Path(__file__).parents[1])
 MEGABYTE = 10**6
 SECONDS_PER_MEGABYTE = 1.0
 LEAST_SECONDS = 0.25
@@ -83,7 +87,7 @@ def flipped(text: str, dice: random.Random) -> str:
     characters = list(text)
     for _ in range(1 + len(characters) // 200):
         if characters:
-            characters[dice.randrange(len(characters))] = chr(dice.choice((dice.randrange(256),)))
+            characters[dice.randrange(len(characters))] = chr(dice.randrange(256))
     return "".join(characters)
 
 
@@ -98,11 +102,20 @@ def broken_text(dice: random.Random) -> str:
     return repeated(text, dice)[:LARGEST] if dice.random() < 0.03 else text[:LARGEST]
 
 
+def _take(text: str, kind: str | None) -> None:
+    """Read a text as a kind, or judge it."""
+    if kind:
+        read_text(text, kind).model_dump_json()
+        return
+    for finding in judge(Scene((paste("text", text),), FACTS)):
+        finding.model_dump_json()
+
+
 def problem_of(text: str, kind: str | None) -> str | None:
-    """What is wrong with how a text is read; None if nothing is."""
+    """What is wrong with how a text is read, or judged if no kind is told; None if nothing is."""
     started = time.process_time()
     try:
-        read_text(text, kind).model_dump_json()
+        _take(text, kind)
     except Unreadable:
         pass
     except Exception:  # noqa: BLE001 (whatever it is, it is what is looked for)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from commwall.judge.bounds import Bound, bound_of, fitting_pcie
 from commwall.judge.finding import Evidence, Finding, Level
+from commwall.judge.pcie import UNDER_LOAD
 from commwall.judge.references import reference_for, words_of
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
@@ -48,9 +49,9 @@ def wrong_results(scene: Scene) -> Iterator[Finding]:
                 rule="wrong_results",
                 level="fault",
                 verdict=f"results are wrong ({count}): the rates of this run count for nothing",
-                means="training on this way computes with corrupt gradients. Access between GPUs "
-                "over PCIe is the usual suspect: ACS or IOMMU redirect it, or a patched driver "
-                "allows what the board cannot",
+                means="training on this way computes with corrupt gradients. Where GPUs reach "
+                "each other over PCIe that access is the usual suspect: ACS or IOMMU redirect it, "
+                "or a patched driver allows what the board cannot",
                 next_step="NCCL_P2P_DISABLE=1 <same command>: if that is right, look at "
                 "sudo lspci -vvv | grep -i acsctl and cat /proc/cmdline (iommu)",
                 evidence=paste.find(r"Out of bounds values"),
@@ -108,6 +109,23 @@ def share(scene: Scene) -> Iterator[Finding]:
             yield _between_hosts(paste, row, test)
         else:
             yield _judged(paste, row, test, scene)
+
+
+def old_factor(scene: Scene) -> Iterator[Finding]:
+    """Gathers whose two rates are the same."""
+    for paste, test in scene.of(NcclTest):
+        rates = [(half.algbw, half.busbw) for half in _halves(test) if (half.algbw or 0) > 1]
+        named = test.collective in ("all_gather", "reduce_scatter")
+        if named and rates and all(alg == bus for alg, bus in rates):
+            yield Finding(
+                rule="old_factor",
+                level="note",
+                verdict=f"{test.collective}: algbw and busbw are the same, as releases before June "
+                "2020 print them",
+                means="algbw is multiplied already there: do not compare it with newer releases",
+                next_step="the newest nccl-tests",
+                evidence=paste.find(rf"{test.collective}_perf"),
+            )
 
 
 def misleading_mean(scene: Scene) -> Iterator[Finding]:
@@ -199,10 +217,16 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
         verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}, {above}{fits}{told}. "
         f"Way: {bound.why}",
         means=means,
-        next_step=None if level == "good" else LOG,
+        next_step=_next(level, bound),
         evidence=_row_line(paste, row),
         sources=(bound.source, *((reference.least.source,) if reference else ())),
     )
+
+
+def _next(level: Level, bound: Bound) -> str | None:
+    if level == "good":
+        return None
+    return LOG if bound.path == "nvlink" or level != "unknown" else f"{UNDER_LOAD}; {LOG}"
 
 
 def _level(rate: float, bound: Bound, reference: object, scene: Scene) -> tuple[Level, str]:
@@ -217,6 +241,11 @@ def _level(rate: float, bound: Bound, reference: object, scene: Scene) -> tuple[
         return "good", "normal: others reach the same"
     if least is not None:
         return "warning", "lower than others reach: another way, other settings, or a slow GPU"
+    if bound.path != "nvlink" and rate < limits.poor_share_of_nvlink.value * bound.bytes_per_s:
+        return "unknown", (
+            "little for a full slot: a link of fewer lanes, an older generation, or staging "
+            "through host memory; read the links' widths under load"
+        )
     if bound.path != "nvlink":
         return "note", (
             "a range that PCIe and host memory give; what is normal depends on the board, so "

@@ -16,6 +16,7 @@ from commwall.schema.units import rate_text
 
 Way = Literal["nvlink", "pcie", "host memory", "network", "not nvlink"]
 _OF_LOG: dict[str, Way] = {"nvlink": "nvlink", "shm": "host memory", "net": "network"}
+_BESIDE = "NCCL's log beside it, if it is of the same run"
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,14 @@ def bound_of(paste: Pasted, rate: float, ranks: int | None, scene: Scene) -> Bou
     gpu = scene.facts.gpu_of(_names(paste, scene))
     if gpu is None:
         return None
-    logged = _logged(paste, scene)
-    if logged and _OF_LOG.get(logged[0], "pcie") != "nvlink":
-        return _slow_way(gpu, _OF_LOG[logged[0]], logged[1], scene)
+    own = _own_way(paste)
+    if own and own != "nvlink":
+        return _slow_way(gpu, own, "NCCL's log in the same file", scene)
     if gpu.nvlink_bytes_per_s is None:
         return _slow_way(gpu, "pcie", "these GPUs have no NVLink", scene)
-    bound = _nvlink(gpu, ranks, scene, logged[1] if logged else "")
-    slow = scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) or 0.0
-    if logged:
-        return bound
-    if rate > slow:
+    if own:
+        return _nvlink(gpu, ranks, scene, "NCCL's log in the same file")
+    if rate > (scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) or 0.0):
         return _nvlink(gpu, ranks, scene, "faster than PCIe carries, so NVLink")
     return _below_pcie(gpu, rate, ranks, scene)
 
@@ -91,14 +90,17 @@ def _names(paste: Pasted, scene: Scene) -> tuple[str, ...]:
     return own or scene.gpu_names
 
 
-def _logged(paste: Pasted, scene: Scene) -> tuple[str, str] | None:
-    """The way that a log says, and in which file: its own first, else one on which all agree."""
-    own = [r.intra_node_path for r in paste.readings if isinstance(r, NcclLog)]
-    if own and own[0] in _OF_LOG:
-        return own[0] or "", "NCCL's log in the same file"
-    ways = {log.intra_node_path for _, log in scene.of(NcclLog)}
-    way = ways.pop() if len(ways) == 1 else None
-    return (way, "NCCL's log beside it") if way in _OF_LOG and way else None
+def _own_way(paste: Pasted) -> Way | None:
+    """The way that NCCL's log in the same file says."""
+    found = [r.intra_node_path for r in paste.readings if isinstance(r, NcclLog)]
+    return _OF_LOG.get(found[0] or "") if found else None
+
+
+def _way_beside(scene: Scene) -> Way | None:
+    """The way that all logs say: they may be of other runs, so it counts only where a run's own
+    rate does not deny it."""
+    ways = {_OF_LOG.get(log.intra_node_path or "") for _, log in scene.of(NcclLog)}
+    return ways.pop() if len(ways) == 1 else None
 
 
 def _nvlink(gpu: GpuLinks, ranks: int | None, scene: Scene, why: str) -> Bound:
@@ -113,7 +115,7 @@ def _nvlink(gpu: GpuLinks, ranks: int | None, scene: Scene, why: str) -> Bound:
         what=f"NVLink{links} per direction",
         bytes_per_s=rate,
         most_bytes_per_s=max(rate, most),
-        why=why or "NVLink is what these GPUs have",
+        why=why,
         source=gpu.nvlink_bytes_per_s.source,
         ranks=ranks,
     )
@@ -148,9 +150,14 @@ def _slow_way(gpu: GpuLinks, path: Way, why: str, scene: Scene) -> Bound | None:
 def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> Bound | None:
     """A rate that both NVLink and PCIe could give."""
     assert gpu.nvlink_bytes_per_s is not None
-    nominal = gpu.nvlink_bytes_per_s.value
+    nominal, beside = gpu.nvlink_bytes_per_s.value, _way_beside(scene)
     share = rate / nominal
-    if gpu.reach == "switch" and share < scene.facts.thresholds.poor_share_of_nvlink.value:
+    low = gpu.reach == "switch" and share < scene.facts.thresholds.poor_share_of_nvlink.value
+    if beside and (beside != "nvlink" or not low):
+        if beside == "nvlink":
+            return _nvlink(gpu, ranks, scene, _BESIDE)
+        return _slow_way(gpu, beside, _BESIDE, scene)
+    if low:
         why = (
             f"not NVLink: only {share:.0%} of its {rate_text(nominal)}, which no healthy board "
             "shows; host memory, PCIe or the network stack"
@@ -159,5 +166,4 @@ def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> 
     if gpu.reach == "bridge" and (ranks or 0) > 2:
         why = "a bridge joins pairs only: a ring of more than two GPUs leaves it"
         return _slow_way(gpu, "pcie", why, scene)
-    why = "NVLink or PCIe, this file does not tell"
-    return _slow_way(gpu, "pcie", why, scene)
+    return _slow_way(gpu, "pcie", "NVLink or PCIe, this file does not tell", scene)

@@ -54,8 +54,8 @@ def _nvlink(paste: Pasted, log: NcclLog) -> Finding:
     return Finding(
         rule="path_inside_host",
         level="good",
-        verdict=f"GPUs of a host reach each other by NVLink: P2P between all {_pairs(log)} that "
-        f"talk, and {'; '.join(dict.fromkeys(signs))}",
+        verdict=f"GPUs of a host reach each other by NVLink: P2P between {_pairs(log)}, "
+        f"and {'; '.join(dict.fromkeys(signs))}",
         means="the exchange of gradients has the fastest way of the machine",
         next_step="commwall judge <output of all_reduce_perf> says how much of it is reached",
         evidence=_lines(paste, log),
@@ -72,8 +72,8 @@ def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
         return Finding(
             rule="path_inside_host",
             level="good",
-            verdict=f"GPUs of a host reach each other directly by {way}: P2P between all "
-            f"{_pairs(log)} that talk, and {matrix} pairs",
+            verdict=f"GPUs of a host reach each other directly by {way}: P2P between "
+            f"{_pairs(log)}, and {matrix} pairs",
             means="there is no detour through host memory",
             next_step=None,
             evidence=_lines(paste, log),
@@ -82,8 +82,8 @@ def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
     return Finding(
         rule="path_inside_host",
         level="note",
-        verdict=f"GPUs of a host reach each other directly: P2P between all {_pairs(log)} that "
-        "talk, no fallback; whether by NVLink or PCIe this log does not prove"
+        verdict=f"GPUs of a host reach each other directly: P2P between {_pairs(log)}, "
+        "no fallback; whether by NVLink or PCIe this log does not prove"
         + (f" ({some}, but not for all pairs)" if some else ""),
         means="there is no detour through host memory; P2P alone does not say NVLink",
         next_step=f"nvidia-smi topo -m > topo.txt; or {_GRAPH}",
@@ -201,8 +201,8 @@ def switch_reduction(scene: Scene) -> Iterator[Finding]:
 
 
 def _pairs(log: NcclLog) -> str:
-    count = len(log.pair_transports or {})
-    return f"{count} pair" + ("s" if count != 1 else "")
+    count = sum("P2P" in kinds for kinds in (log.pair_transports or {}).values())
+    return f"all {count} pairs that talk" if count != 1 else "the pair that talks"
 
 
 def _lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:

@@ -11,6 +11,7 @@ from commwall.judge.lint import lint
 from commwall.judge.scene import Scene
 from commwall.readers.nccl_log import NcclLog
 
+_WAYS = {"nvlink": "nvlink", "shm": "host_staged", "net": "socket"}
 _AFFINITY = re.compile(r"Setting affinity for GPU ([0-9]{1,3}) to ([0-9a-f]{1,8}(?:,[0-9a-f]{8})*)")
 
 
@@ -82,9 +83,7 @@ def direct_memory(scene: Scene) -> Iterator[Finding]:
 def variables(scene: Scene) -> Iterator[Finding]:
     """Settings in the log that do not do what they seem to."""
     for paste, log in scene.of(NcclLog):
-        way = {"nvlink": "nvlink", "shm": "host_staged", "net": "socket"}.get(
-            log.intra_node_path or ""
-        )
+        way = _WAYS.get(log.intra_node_path or "") if _one_host(log) else None
         known = scene.facts.variables
         for found in lint(log.env or {}, known, version=log.nccl_version, way=way):
             if found.level == "note" and found.rule != "void_value":
@@ -92,6 +91,11 @@ def variables(scene: Scene) -> Iterator[Finding]:
             yield found.model_copy(
                 update={"evidence": paste.find(f"{found.variable} set by environment")}
             ).finding()
+
+
+def _one_host(log: NcclLog) -> bool:
+    """Whether no traffic leaves the host: only then a variable of networks has no effect."""
+    return log.nnodes == 1 or log.intra_node_path == "net"
 
 
 def affinity(scene: Scene) -> Iterator[Finding]:

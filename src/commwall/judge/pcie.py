@@ -12,7 +12,7 @@ from commwall.judge.scene import Pasted, Scene
 from commwall.readers.smi_csv import CsvTable, Value
 from commwall.schema.units import rate_text
 
-_COMMAND = (
+UNDER_LOAD = (
     "under load: nvidia-smi --query-gpu=index,utilization.gpu,pcie.link.gen.current,"
     "pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max --format=csv"
 )
@@ -35,7 +35,7 @@ def widths(scene: Scene) -> Iterator[Finding]:
                 + doubt,
                 means="all traffic of this GPU to host, network and GPUs without NVLink has this "
                 "bound, and a job over all GPUs waits for its slowest",
-                next_step=_SLOT if loaded or at_best else f"{_COMMAND}; then: {_SLOT}",
+                next_step=_SLOT if loaded or at_best else f"{UNDER_LOAD}; then: {_SLOT}",
                 evidence=_line(paste, row),
                 sources=_source(scene, row),
             )
@@ -55,7 +55,7 @@ def generations(scene: Scene) -> Iterator[Finding]:
                 means="each generation halves the rate to host and other GPUs"
                 if loaded
                 else "whether the link is slow cannot be said from an idle reading",
-                next_step=_SLOT if loaded else _COMMAND,
+                next_step=_SLOT if loaded else UNDER_LOAD,
                 evidence=_line(paste, row),
             )
 

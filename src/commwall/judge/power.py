@@ -179,7 +179,7 @@ def samples(scene: Scene) -> Iterator[Finding]:
             f"{traffic}",
             means="column mem is the time in which memory was busy, not its bandwidth; traffic by "
             "NVLink is in no column of it. A dash is not 0",
-            next_step="nvidia-smi -q -d PERFORMANCE (lowered clocks); NVLink: nvidia-smi nvlink -gt d",
+            next_step="nvidia-smi -q -d PERFORMANCE (lowered clocks); nvidia-smi nvlink -gt d",
             evidence=paste.find(r"^[# \t]*#[ \t]*gpu\b"),
         )
 

@@ -45,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     bandwidth.wrong_results,
     bandwidth.failure,
     bandwidth.share,
+    bandwidth.old_factor,
     bandwidth.misleading_mean,
     copies.no_access,
     copies.failed,

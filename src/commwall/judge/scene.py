@@ -63,7 +63,8 @@ class Pasted:
             pattern: a regular expression; `^` and `$` are a line's ends.
             most: lines.
         """
-        found, start, number = [], 0, 1
+        found: list[Evidence] = []
+        start, number = 0, 1
         for match in re.finditer(pattern, self.text, re.MULTILINE):
             number += self.text.count("\n", start, match.start())
             start = match.start()

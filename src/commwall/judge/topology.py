@@ -35,7 +35,7 @@ _FAR = ("SYS", "SOC")
 def links(scene: Scene) -> Iterator[Finding]:
     """What joins the GPUs."""
     for paste, topo in scene.of(Topology):
-        if topo.links is None:
+        if topo.links is None or _lost(topo):
             continue
         if topo.verdict == "incomplete":
             yield _incomplete(paste, topo)
@@ -52,7 +52,7 @@ def links(scene: Scene) -> Iterator[Finding]:
 def off_the_fabric(scene: Scene) -> Iterator[Finding]:
     """A GPU without NVLink where all others have it between each other."""
     for paste, topo in scene.of(Topology):
-        lost = [a.partition(":")[2] for a in topo.anomalies if a.startswith("gpu_without_nvlink")]
+        lost = _lost(topo)
         if lost:
             names = ", ".join(lost)
             yield Finding(
@@ -66,6 +66,10 @@ def off_the_fabric(scene: Scene) -> Iterator[Finding]:
                 "(section Fabric); dmesg | grep -i xid; systemctl status nvidia-fabricmanager",
                 evidence=_rows(paste, lost),
             )
+
+
+def _lost(topo: Topology) -> list[str]:
+    return [a.partition(":")[2] for a in topo.anomalies if a.startswith("gpu_without_nvlink")]
 
 
 def same_node_far(scene: Scene) -> Iterator[Finding]:
@@ -148,8 +152,8 @@ def nics(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="far_from_network",
                 level="note",
-                verdict=f"{', '.join(far)} reach every network card across NUMA nodes, "
-                f"{', '.join(gpu for gpu in near if gpu not in far)} have one nearer",
+                verdict=f"{_named(far)}: every network card is across NUMA nodes; the others "
+                f"({_named([gpu for gpu in near if gpu not in far])}) are nearer to one",
                 means="it matters only with several machines: GPUDirect RDMA is then not used for "
                 "the far ones, and their traffic goes through the near ones or host memory",
                 next_step=None,
@@ -185,7 +189,7 @@ def _uniform(paste: Pasted, topo: Topology, scene: Scene) -> Finding:
     gpu = scene.gpu
     rate = ""
     sources: tuple[str, ...] = ()
-    level, extra = "good", ""
+    extra = ""
     if gpu and gpu.nvlinks and gpu.nvlink_bytes_per_s:
         links, most = int(word[2:]), gpu.nvlinks.value
         pair = gpu.nvlink_bytes_per_s.value * min(1, links / most)
@@ -193,12 +197,12 @@ def _uniform(paste: Pasted, topo: Topology, scene: Scene) -> Finding:
         sources = (gpu.nvlink_bytes_per_s.source,)
         direct = links * ((topo.gpu_count or 2) - 1) == most
         if links < most and not direct:
-            level, extra = "warning", f"; these GPUs have {most} links"
+            extra = f"; these GPUs have {most} links"
     return Finding(
         rule="links",
-        level="good" if level == "good" else "warning",
-        verdict=f"NVLink joins all {topo.pair_count} pairs of {topo.gpu_count} GPUs alike "
-        f"({word}{rate}){extra}",
+        level="warning" if extra else "good",
+        verdict=f"NVLink joins all {topo.gpu_count} GPUs alike, {topo.pair_count} pair(s) of "
+        f"{word}{rate}{extra}",
         means="any choice of GPUs is as good as any other, and the exchange of gradients can take "
         "NVLink throughout; whether NCCL does, its log says",
         next_step=LOG,
@@ -230,8 +234,8 @@ def _partial(paste: Pasted, topo: Topology) -> Finding:
         rule="links",
         level="warning",
         verdict=f"{some}: {', '.join(joined[:8])}{others}; no ring over all GPUs stays on NVLink",
-        means="a job over all GPUs runs at the speed of its slowest hop, which is not NVLink; a job "
-        "within a joined group has NVLink",
+        means="a job over all GPUs runs at the speed of its slowest hop, which is not NVLink; a "
+        "job within a joined group has NVLink",
         next_step=f"within a group: CUDA_VISIBLE_DEVICES={_numbers(joined[0])} <your command>; "
         + LOG,
         evidence=evidence,
@@ -250,11 +254,16 @@ def _without_nvlink(paste: Pasted, topo: Topology) -> Finding:
         else "all pairs stay within a NUMA node: NCCL takes PCIe directly if the driver grants "
         "access between the GPUs"
     )
+    crowd = (
+        ". Bus bandwidth falls from 4 to 8 GPUs where they share host bridges: no defect"
+        if (topo.gpu_count or 0) > 4
+        else ""
+    )
     return Finding(
         rule="links",
         level="warning" if far else "note",
         verdict=f"no NVLink between GPUs: {told}",
-        means=f"gradients are exchanged over PCIe or host memory; {across}",
+        means=f"gradients are exchanged over PCIe or host memory; {across}{crowd}",
         next_step=f"nvidia-smi topo -p2p r; {LOG}",
         evidence=_rows(paste, [far[0].partition("-")[0]] if far else topo.gpus or (), most=2),
     )
@@ -264,6 +273,11 @@ def _rows(paste: Pasted, names: Sequence[str], *, most: int = 3) -> tuple[Eviden
     """The rows of some devices."""
     found = (paste.find(rf"^[ \t]*{name}[ \t]+(?:X|NV|P[IXH]|NODE|S[YO])") for name in names)
     return tuple(itertools.chain.from_iterable(itertools.islice(found, most)))
+
+
+def _named(gpus: Sequence[str]) -> str:
+    """Their names, of many the first and the last."""
+    return ", ".join(gpus) if len(gpus) < 5 else f"{len(gpus)} GPUs ({gpus[0]} … {gpus[-1]})"
 
 
 def _numbers(pair: str) -> str:

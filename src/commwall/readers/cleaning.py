@@ -93,7 +93,7 @@ def _without_common(lines: list[str]) -> list[str]:
 
 
 def _without_prompt(line: str) -> str:
-    if line[:1] not in "$%" and "@" not in line[:110]:
+    if not line or (line[0] not in "$%" and "@" not in line[:110]):
         return line
     found = _PROMPT.match(line)
     return line[found.end() :] if found else line

@@ -264,7 +264,7 @@ def _numactl(text: str) -> CpuTopology:
     holes = listed_cpus != list(range(len(listed_cpus)))
     if not _is_partition(list(cpus.values()), None) or (cut and holes):
         cpus = {}
-    whole = count is not None and len(cpus) == len(sizes) == count
+    whole = len(cpus) == count and cpus.keys() == sizes.keys()
     listed = {node: _ranges(found) for node, found in cpus.items()}
     bare = [node for node, found in listed.items() if found is None]
     return CpuTopology(

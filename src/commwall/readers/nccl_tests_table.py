@@ -97,7 +97,8 @@ def read_table(text: str) -> PerfTable:
     lines = text.split("\n")
     width = longest(lines)
     for line in lines:
-        if "NCCL INFO " in line:
+        if not line or "NCCL INFO " in line:
+            header.open &= bool(line)  # a blank line ends a header
             continue
         words = _PREFIX.sub("", line).replace("#wrong", "wrong").lstrip("# ").split()
         if _is_header(header, words):

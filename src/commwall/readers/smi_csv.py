@@ -115,6 +115,8 @@ def _failure(text: str) -> CsvTable:
 
 def _fields(line: str) -> tuple[tuple[str, str], ...]:
     """Our name and the unit of each column of a header; nothing if the line is none."""
+    if "," not in line and "." not in line:
+        return ()
     if not _NAMES_LINE.fullmatch(line):
         return ()
     found = [_FIELD.fullmatch(cell.strip()) for cell in line.split(",")]

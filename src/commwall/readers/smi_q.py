@@ -129,6 +129,9 @@ def _blocks(lines: list[str]) -> tuple[dict[str, str], list[_Block]]:
     blocks: list[_Block] = []
     section = ""
     for line in lines:
+        if not line:
+            _close(blocks)
+            continue
         key, colon, value = _parts(line)
         if heading := _GPU.fullmatch(line):
             _close(blocks)
