@@ -27,6 +27,7 @@ VERBS: dict[str, str] = {
     "pages": "name the page to open",
     "read": "print what is certain in another tool's output, as JSON",
     "judge": "say what other tools' outputs mean, and what to run next",
+    "lint-env": "say which NCCL variables do not do what they seem to",
     "bundle": "write a campaign into one file, to be rendered elsewhere",
     "import": "take in a campaign that was measured elsewhere",
     "provision": "make an environment from its lock, or adopt one",
@@ -52,7 +53,8 @@ def main(argv: list[str] | None = None) -> int:
     for name, summary in VERBS.items():
         command = commands.add_parser(name, help=summary, description=summary)
         if name == verb:
-            module = importlib.import_module(f"commwall.cli.{name}{'_' * keyword.iskeyword(name)}")
+            own = name.replace("-", "_") + "_" * keyword.iskeyword(name)
+            module = importlib.import_module(f"commwall.cli.{own}")
             module.configure(command)
             command.set_defaults(run=module.run)
     arguments = parser.parse_args(words)

@@ -26,6 +26,7 @@ _CHOOSERS = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_
 """They choose the way, so that the way itself says nothing of their effect."""
 _PAIRS = (("NCCL_MIN_CTAS", "NCCL_MAX_CTAS"), ("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"))
 _SOCKETS = ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD")
+_MARKS = re.compile(r"[\s,;:^]+")
 _RELEASE = re.compile(r"([0-9]+)\.([0-9]+)")
 
 
@@ -104,7 +105,7 @@ def _of_one(
         says = "0 disables nothing: it is as if the variable were not set"
         yield Remark(rule="void_value", level="note", variable=name, value=value, says=says)
         return
-    if known.mistaken_for:
+    if known.mistaken_for and (not known.mistaken_at or value.upper() in known.mistaken_at):
         yield _mistaken(name, value, known, way)
     if way and known.acts_on and name not in _CHOOSERS and not _OF_PATH[way] & {*known.acts_on}:
         says = f"it acts on {', '.join(known.acts_on)} and has no effect on this way ({way})"
@@ -153,6 +154,10 @@ def _by_release(
 def _value_problem(value: str, known: Variable) -> str | None:
     """What is wrong with a value; None if nothing is known to be."""
     numbered = known.least is not None or known.most is not None
+    if known.list_of:
+        words = [word for word in _MARKS.split(value.upper()) if word]
+        wrong = [word for word in words if word not in map(str.upper, known.list_of)]
+        return f"it knows {', '.join(known.list_of)}, not {', '.join(wrong)}" if wrong else None
     if not known.words and not numbered:
         return "it is empty" if not value.strip() else None
     if value.upper() in map(str.upper, known.words):

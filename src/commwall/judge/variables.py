@@ -31,11 +31,14 @@ class Variable(Model):
     """Values it takes, whatever their case; with `least`, numbers as well."""
     least: int | None = None
     most: int | None = None
-    multiple_of: int | None = None
+    list_of: tuple[str, ...] = ()
+    """Words of which it takes several, joined by commas and other marks."""
     acts_on: tuple[Way, ...] = ()
     """Empty: on all ways, or on none in particular."""
     mistaken_for: str | None = None
     """What people take it for, and what it really does."""
+    mistaken_at: tuple[str, ...] = ()
+    """Values at which that matters; empty: at all."""
 
 
 class Conflict(Model):

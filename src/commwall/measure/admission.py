@@ -1,6 +1,6 @@
 """May this machine and this environment measure this plan?
 
-Layer: measure. Reads `envs/bench.lock`; writes nothing.
+Layer: measure. Reads `envs/bench.lock` and `config/facts/nccl-variables.yaml`; writes nothing.
 """
 
 import os
@@ -11,11 +11,14 @@ from commwall.host.lockfiles import lock_digest, lock_path, read_lock
 from commwall.host.machine import Machine
 from commwall.host.software import packages_digest, this_interpreter
 from commwall.host.survey import shared_memory
+from commwall.judge.facts import read_variables
+from commwall.judge.lint import lint
 from commwall.measure.supervisor import KEPT_VARIABLES
 from commwall.schema.environment import Manifest
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.treatment import NcclVariables
 
+NCCL_PACKAGE = "nvidia-nccl"
 REMAKE = "make it anew with: commwall provision bench"
 
 
@@ -44,7 +47,9 @@ def refusal(root: Path, plan: Plan, machine: Machine, manifest: Manifest | None)
     if manifest.mode == "installed" and manifest.lock_digest != locked:
         return f"envs/bench.lock has changed since the environment bench was made; {REMAKE}"
     on_gpus = tuple(platform for platform in plan.platforms if platform.device == "cuda")
-    return gpu_refusal(on_gpus, machine, os.environ) if on_gpus else None
+    if not on_gpus:
+        return None
+    return gpu_refusal(on_gpus, machine, os.environ) or variable_refusal(root, on_gpus, manifest)
 
 
 def gpu_refusal(
@@ -72,6 +77,33 @@ def gpu_refusal(
     if most > 1 and not room.available:
         return f"/dev/shm is too small, {room.found}; {room.next_step}"
     return next((told for p in platforms if (told := _overruled(p, environment))), None)
+
+
+def variable_refusal(
+    root: Path, platforms: tuple[PlannedPlatform, ...], manifest: Manifest
+) -> str | None:
+    """Why the treatments' variables cannot do what they say in this release of NCCL; None if
+    nothing is known against them.
+
+    Args:
+        root: the checkout.
+        platforms: those on GPUs.
+        manifest: of the environment that measures, which has NCCL's version.
+
+    Raises:
+        ConfigError: if the facts of NCCL's variables are absent or malformed.
+    """
+    packages = manifest.packages.items()
+    version = next((found for name, found in packages if name.startswith(NCCL_PACKAGE)), None)
+    facts = read_variables(root)
+    for platform in platforms:
+        if isinstance(platform.treatment, NcclVariables):
+            for remark in lint(platform.treatment.variables, facts, version=version):
+                if remark.level == "error":
+                    release = f" (NCCL {version})" if version else ""
+                    wrong = f"{remark.variable}={remark.value}: {remark.says}"
+                    return f"platform {platform.name}, {wrong}{release}"
+    return None
 
 
 def _overruled(platform: PlannedPlatform, environment: Mapping[str, str]) -> str | None:

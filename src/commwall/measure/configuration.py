@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from commwall.measure.facts import Dataset, read_datasets, read_nccl_names, read_text
+from commwall.judge.facts import read_variables
+from commwall.judge.lint import lint
+from commwall.judge.variables import VariableFacts
+from commwall.measure.facts import Dataset, read_datasets, read_text
 from commwall.schema.base import canonical_json, digest
 from commwall.schema.case import CAPTURING, MODELS, Case, StepMode, TrainingCase
 from commwall.schema.config import (
@@ -219,8 +222,8 @@ def _campaign_path(root: Path, name: str) -> Path:
 
 def _load_campaigns(root: Path, names: Iterable[str], problems: _Problems) -> tuple[Campaign, ...]:
     datasets = problems.attempt(lambda: read_datasets(root))
-    nccl_names = problems.attempt(lambda: read_nccl_names(root))
-    loaded = [_load_campaign(root, name, datasets, nccl_names, problems) for name in names]
+    variables = problems.attempt(lambda: read_variables(root))
+    loaded = [_load_campaign(root, name, datasets, variables, problems) for name in names]
     return tuple(campaign for campaign in loaded if campaign)
 
 
@@ -228,7 +231,7 @@ def _load_campaign(
     root: Path,
     name: str,
     datasets: dict[str, Dataset] | None,
-    nccl_names: frozenset[str] | None,
+    variables: VariableFacts | None,
     problems: _Problems,
 ) -> Campaign | None:
     file_name = f"{CAMPAIGNS_NAME}/{name}.yaml"
@@ -239,7 +242,7 @@ def _load_campaign(
     if config is None:
         return None
     for platform, planned in config.platforms.items():
-        problems.add(file_name, _platform_problems(f"platforms.{platform}", planned, nccl_names))
+        problems.add(file_name, _platform_problems(f"platforms.{platform}", planned, variables))
     for comparison in config.comparisons:
         problems.add(file_name, _comparison_problem(config, comparison))
     problems.add(file_name, _mode_problems(config))
@@ -271,10 +274,9 @@ def _unknown_campaign(root: Path, name: str) -> str:
     return f"campaigns: there is no file {CAMPAIGNS_NAME}/{name}.yaml; {hint}"
 
 
-def _platform_problems(
-    key: str, platform: PlatformConfig, nccl_names: frozenset[str] | None
-) -> str:
-    """Treatments that the platform's device cannot have, and unknown NCCL names; one a line."""
+def _platform_problems(key: str, platform: PlatformConfig, variables: VariableFacts | None) -> str:
+    """Treatments that the platform's device cannot have, and NCCL variables that cannot do what
+    they say; one a line."""
     kind = platform.treatment.kind
     problems = []
     if kind == "emulated" and platform.device != "cpu":
@@ -283,17 +285,13 @@ def _platform_problems(
         problems.append(f"{key}.treatment: NCCL variables act on device cuda only")
     if platform.path and platform.device != "cuda":
         problems.append(f"{key}.path: the way of traffic is proven on device cuda only")
-    if isinstance(platform.treatment, NcclVariables) and nccl_names is not None:
-        for name in platform.treatment.variables:
-            if name not in nccl_names:
-                problems.append(f"{key}.treatment.variables.{name}: {_no_such(name, nccl_names)}")
+    if isinstance(platform.treatment, NcclVariables) and variables is not None:
+        problems += [
+            f"{key}.treatment.variables.{remark.variable}: {remark.says}"
+            for remark in lint(platform.treatment.variables, variables)
+            if remark.level == "error"
+        ]
     return "\n".join(problems)
-
-
-def _no_such(name: str, known: frozenset[str]) -> str:
-    near = nearest(name, sorted(known))
-    hint = f"did you mean {near!r}?" if near else "see config/facts/nccl-variables.yaml"
-    return f"NCCL has no such variable and would ignore it; {hint}"
 
 
 def _comparison_problem(config: CampaignConfig, comparison: Comparison) -> str:

@@ -1,6 +1,6 @@
-"""Sourced constants a plan needs: sizes of data sets, names of NCCL variables.
+"""Sourced constants a plan needs: sizes of data sets.
 
-Layer: measure. Reads `config/facts/*.yaml`.
+Layer: measure. Reads `config/facts/datasets.yaml`.
 """
 
 from pathlib import Path
@@ -39,10 +39,6 @@ class Datasets(RootModel[dict[str, Dataset]]):
     """Content of `datasets.yaml`."""
 
 
-class NcclNames(RootModel[dict[str, tuple[str, ...]]]):
-    """Content of `nccl-variables.yaml`: names under the purpose they serve."""
-
-
 def read_text(root: Path, name: str) -> str:
     """Content of a file of the checkout that the user may have edited or moved.
 
@@ -73,14 +69,3 @@ def read_datasets(root: Path) -> dict[str, Dataset]:
     """
     name = "config/facts/datasets.yaml"
     return parse_model(Datasets, parse_yaml(read_text(root, name), name), name).root
-
-
-def read_nccl_names(root: Path) -> frozenset[str]:
-    """NCCL variables that exist.
-
-    Raises:
-        ConfigError: if the file is absent or malformed.
-    """
-    name = "config/facts/nccl-variables.yaml"
-    groups = parse_model(NcclNames, parse_yaml(read_text(root, name), name), name).root
-    return frozenset(variable for names in groups.values() for variable in names)
