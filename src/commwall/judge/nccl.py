@@ -207,7 +207,7 @@ def _pairs(log: NcclLog) -> str:
 
 def _lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:
     """The reader's own evidence, else the first hops."""
-    told = [one.line for one in log.path_evidence or ()]
+    told = [one.line for one in log.path_evidence or () if one.sign not in ("via_NET", "via_SHM")]
     told = told or [hop.line for hop in (log.transports or ())[:1]]
     return tuple(paste.at(line) for line in sorted({*told})[:4])
 

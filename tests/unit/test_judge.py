@@ -1,0 +1,248 @@
+"""Verdicts on scenes of several files, and on cases that the corpus has not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commwall.cli.main import main
+from commwall.judge.bounds import Bound
+from commwall.judge.finding import LEVELS, Finding
+from commwall.judge.rings import ring_exists
+from commwall.judge.rules import RULES, judge
+from commwall.judge.scene import Scene, paste
+from tests.contracts.tree import ROOT
+from tests.corpus import text_of
+from tests.unit.test_judge_corpus import FACTS, INPUTS
+
+H200 = ROOT / "tests/data/nccl-h200x2"
+GPU_ROWS = "".join(
+    f"#  Rank  {rank} Group  0 Pid  {rank} on  node-a device  {rank} [0x1b] NVIDIA H100 80GB HBM3\n"
+    for rank in range(2)
+)
+
+
+def judged(**files: str) -> tuple[Finding, ...]:
+    return judge(Scene(tuple(paste(name, text) for name, text in files.items()), FACTS))
+
+
+def samples(*names: str) -> tuple[Finding, ...]:
+    texts = {name: (H200 / name).read_text(encoding="utf-8") for name in names}
+    return judged(**texts)
+
+
+def of(found: tuple[Finding, ...], rule: str) -> Finding:
+    (one,) = (finding for finding in found if finding.rule == rule)
+    return one
+
+
+def table(size: int, busbw: float) -> str:
+    """A run on two H100."""
+    return (
+        f"# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5\n{GPU_ROWS}"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong"
+        "     time   algbw   busbw #wrong\n"
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)       "
+        "     (us)  (GB/s)  (GB/s)       \n"
+        f"  {size}  {size // 4}  float  sum  -1  100.0  {busbw:.2f}  {busbw:.2f}  0"
+        f"  100.0  {busbw:.2f}  {busbw:.2f}  0\n"
+        f"# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {busbw:.4f} \n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "words", "line"),
+    [
+        ("nvlink.log", "good", "by NVLink", 55),
+        ("host-staged.log", "warning", "through host memory (SHM)", 74),
+        ("socket.log", "warning", "through the network stack (NET/Socket)", 75),
+    ],
+)
+def test_ways_of_a_real_machine_are_told_apart(
+    name: str, level: str, words: str, line: int
+) -> None:
+    found = of(samples(name), "path_inside_host")
+    assert (found.level, found.evidence[0].line) == (level, line)
+    assert words in found.verdict
+
+
+def test_rates_of_a_real_machine_tell_its_ways() -> None:
+    fast = of(samples("nccl-tests.all_reduce.nvlink.txt"), "share_of_bound")
+    assert fast.level == "good"
+    assert "faster than PCIe carries, so NVLink" in fast.verdict
+    slow = of(samples("nccl-tests.all_reduce.host-staged.txt"), "share_of_bound")
+    assert slow.level == "warning"
+    assert "not NVLink: only 6% of its 450 GB/s" in slow.verdict
+
+
+def test_a_log_of_another_run_proves_nothing_against_the_rate() -> None:
+    found = samples("nccl-tests.all_reduce.host-staged.txt", "nvlink.log")
+    assert "not NVLink" in of(found, "share_of_bound").verdict
+
+
+def test_a_log_beside_says_which_slow_way_it_was() -> None:
+    found = samples("nccl-tests.all_reduce.host-staged.txt", "host-staged.log")
+    assert "way through host memory" in of(found, "share_of_bound").verdict
+
+
+def test_topology_decides_what_p2p_is() -> None:
+    log = text_of(INPUTS["nl-numeric-host"])
+    with_nvlink = judged(log=log, topo=text_of(INPUTS["topo-dgx2-16gpu-nv6"]))
+    assert "directly by NVLink" in of(with_nvlink, "path_inside_host").verdict
+    without = judged(log=log, topo=text_of(INPUTS["topo-8xl40s-pix-pxb-sys"]))
+    assert "directly by PCIe" in of(without, "path_inside_host").verdict
+
+
+def test_names_of_one_file_serve_another() -> None:
+    found = samples("topo-m.txt", "nvlink-s.idle.txt")
+    assert "450 GB/s per direction" in of(found, "links").verdict
+    alone = of(samples("topo-m.txt"), "links").verdict
+    assert "GB/s" not in alone
+
+
+def test_fewer_links_than_the_gpu_has_are_told() -> None:
+    texts = [(H200 / name).read_text() for name in ("topo-m.txt", "nvlink-s.idle.txt")]
+    found = of(judged(topo=texts[0].replace("NV18", "NV12"), links=texts[1]), "links")
+    assert (found.level, "these GPUs have 18 links" in found.verdict) == ("warning", True)
+
+
+def test_a_rate_above_all_bounds_is_impossible() -> None:
+    found = of(judged(run=table(2**30, 900.0)), "impossible_rate")
+    assert found.level == "fault"
+    assert "450 GB/s" in found.verdict
+
+
+def test_a_low_rate_is_set_against_what_others_reach() -> None:
+    found = of(judged(run="all_reduce_perf -b 8\n" + table(2**33, 240.0)), "share_of_bound")
+    assert (found.level, "others reach 365 GB/s to 370 GB/s" in found.verdict) == ("warning", True)
+
+
+def test_small_messages_say_nothing_of_a_link() -> None:
+    found = of(judged(run=table(2**20, 3.0)), "share_of_bound")
+    assert (found.level, "latency decides" in found.verdict) == ("unknown", True)
+
+
+@pytest.mark.parametrize(("use", "level"), [(98, "warning"), (0, "unknown")])
+def test_a_low_generation_counts_under_load_only(use: int, level: str) -> None:
+    text = (
+        "index, utilization.gpu [%], pcie.link.gen.current, pcie.link.gen.max, "
+        f"pcie.link.width.current, pcie.link.width.max\n0, {use} %, 3, 4, 16, 16\n"
+    )
+    assert of(judged(csv=text), "pcie_generation").level == level
+
+
+def test_a_power_cap_far_below_the_limit_is_no_normal_one() -> None:
+    text = text_of(INPUTS["smiq-power-470-throttle"]).replace("249.33 W", "150.10 W")
+    assert of(judged(q=text), "power_cap").level == "warning"
+
+
+def test_a_hardware_brake_is_always_told() -> None:
+    text = text_of(INPUTS["smiq-power-470-throttle"]).replace(
+        "HW Power Brake Slowdown       : Not Active", "HW Power Brake Slowdown       : Active", 1
+    )
+    assert "HW Power Brake Slowdown is active" in of(judged(q=text), "slowdown").verdict
+
+
+def test_one_slow_gpu_is_found_by_row_and_column() -> None:
+    lines = text_of(INPUTS["nvb-0.1-diag-zero"]).split("\n")
+    rows = [
+        line.replace("27", "13") if number == 5 else _with_slow_column(line)
+        for number, line in enumerate(lines)
+    ]
+    found = of(judged(nvb="\n".join(rows)), "slow_gpu")
+    assert "GPU2 is slower than all others" in found.verdict
+
+
+def _with_slow_column(line: str) -> str:
+    cells = line.split()
+    if len(cells) != 9 or not cells[0].isdigit() or cells[0] == "2":
+        return line
+    return " ".join([*cells[:3], "136.00" if cells[3] != "0.00" else "0.00", *cells[4:]])
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("RuntimeError: CUDA error: system not yet initialized\n", "fabric_manager"),
+        ("\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+\n", "acs"),
+        ("[    0.5] DMAR: IOMMU enabled\n", "iommu"),
+        ("NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus\n", "xid"),
+        ("Bus error (core dumped)\n", "shared_memory"),
+        ("nbclient.exceptions.DeadKernelError: Kernel died\n", "kernel_died"),
+    ],
+)
+def test_sentences_are_known_in_any_file(text: str, rule: str) -> None:
+    found = of(judged(paste=f"first\n{text}"), rule)
+    assert found.evidence[0].line == 2
+
+
+def test_one_processor_for_a_process_is_told() -> None:
+    log = text_of(INPUTS["nl-2.19-p2p-disable-1"]).replace("to ffffffff", "to 00000100")
+    assert "bound to one processor" in of(judged(log=log), "cpu_affinity").verdict
+
+
+def test_settings_in_a_log_are_looked_at() -> None:
+    log = text_of(INPUTS["nl-2.19-p2p-disable-1"]).replace(
+        "NCCL_P2P_DISABLE set by environment to 1", "NCCL_P2P_DISABLE set by environment to 0"
+    )
+    found = of(judged(log=log), "variable_void_value")
+    assert (found.level, found.evidence[0].line) == ("note", 1)
+
+
+def test_gathers_of_old_releases_are_not_compared() -> None:
+    run = text_of(INPUTS["nt-2020-allgather-oob-algeqbus"]).replace("2 FAILED", "0 OK")
+    run = run.replace("1e+00", "0e+00")
+    assert of(judged(run=run), "old_factor").level == "note"
+
+
+def test_a_ring_needs_two_neighbours() -> None:
+    gpus = [f"GPU{number}" for number in range(4)]
+    line = ["GPU0-GPU1", "GPU1-GPU2", "GPU2-GPU3"]
+    assert not ring_exists(gpus, line)
+    assert ring_exists(gpus, [*line, "GPU0-GPU3"])
+
+
+def test_what_a_switch_saves_on_the_wire() -> None:
+    bound = Bound("nvlink", "", 450e9, 700e9, "", "", ranks=8)
+    assert bound.wire_of(480e9) == pytest.approx(480e9 * 9 / 14)  # (n + 1) / (2 (n - 1))
+
+
+def test_every_rule_has_a_case() -> None:
+    texts = {name: text_of(path) for name, path in INPUTS.items()}
+    scenes = [Scene((paste(name, text),), FACTS) for name, text in texts.items()]
+    silent = {rule.__qualname__ for rule in RULES if not any(map(list, map(rule, scenes)))}
+    assert silent == {"affinity", "brakes", "one_slow", "variables"}  # cases above
+
+
+def test_gravest_first() -> None:
+    found = judged(a=text_of(INPUTS["topo-8x4090-all-sys"]), b=text_of(INPUTS["topo-err-driver"]))
+    ranks = [LEVELS.index(finding.level) for finding in found]
+    assert ranks == sorted(ranks) and ranks[0] == 0
+
+
+def test_verb_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(H200 / "nvlink.log")
+    assert main(["judge", path]) == 0
+    assert capsys.readouterr().out.startswith("GOOD     GPUs of a host reach each other by NVLink")
+    assert main(["judge", "--json", path]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["files"][0]["kinds"] == ["nccl-log"]
+    assert found["findings"][0]["evidence"][0]["line"] == 55
+
+
+def test_verb_fails_only_where_nothing_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text("hello\n", encoding="utf-8")
+    assert main(["judge", str(path)]) == 2
+    assert "not read" in capsys.readouterr().out
+    assert main(["judge", str(path), str(H200 / "topo-m.txt")]) == 0
+
+
+def test_verb_works_outside_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["judge", str(H200 / "topo-m.txt")]) == 0
+    assert "NVLink joins" in capsys.readouterr().out
