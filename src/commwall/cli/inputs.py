@@ -1,9 +1,8 @@
-"""Bytes and text of a file that a user names.
+"""Bytes of a file that a user names.
 
 Layer: cli. Reads the file, or standard input.
 """
 
-import codecs
 import sys
 from pathlib import Path
 
@@ -12,11 +11,6 @@ from commwall.schema.errors import CommwallError
 
 LIMIT_BYTES = 512 * 2**20
 """A text of this size still fits into a small machine's memory with all that is read from it."""
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",  # what a Windows shell writes
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 
 
 class InputError(CommwallError):
@@ -41,11 +35,3 @@ def content_of(name: str) -> bytes:
     if len(content) > LIMIT_BYTES:
         raise Unreadable(None, f"larger_than_{LIMIT_BYTES}_bytes")
     return content
-
-
-def decoded(content: bytes) -> str:
-    """The text of a file; what is no UTF-8 stands as U+FFFD, which no reader takes for a value."""
-    encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), "utf-8")
-    if encoding != "utf-16" and b"\0" in content[:4096]:
-        raise Unreadable(None, "not_text")
-    return content.decode(encoding, errors="replace")

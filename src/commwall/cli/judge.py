@@ -8,32 +8,75 @@ import json
 import textwrap
 from pathlib import Path
 
-from commwall.cli.inputs import content_of, decoded
+from commwall.cli.inputs import InputError, content_of
+from commwall.host.outputs import tool_outputs
+from commwall.host.survey import survey
 from commwall.judge.facts import facts_root, read_facts
 from commwall.judge.finding import Finding
-from commwall.judge.rules import judge
+from commwall.judge.handover import Check, Expectations, summary
 from commwall.judge.scene import Pasted, Scene, paste
+from commwall.readers.decoding import decoded
 from commwall.readers.refusal import Unreadable
+from commwall.records.store import write_atomically
+from commwall.report.acceptance import (
+    EXPECTATIONS,
+    HandOver,
+    hand_over,
+    page_of,
+    read_expectations,
+)
 
 EXIT_NOTHING_READ = 2
+_SURVEYED = ("GPU", "shared memory", "GPU energy counters", "GPU monitoring", "NVLink counters")
 _WIDTH = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="outputs of one machine; - is standard input"
+        "files", nargs="*", metavar="FILE", help="outputs of one machine; - is standard input"
+    )
+    parser.add_argument("--here", action="store_true", help="ask this machine's own tools, too")
+    parser.add_argument(
+        "--expect", type=Path, metavar="FILE", help=f"set it against this; see {EXPECTATIONS}"
+    )
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE.html", help="write the page of a hand-over"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdicts; exit code 2 if nothing could be read, whatever they are else."""
-    facts = read_facts(facts_root(Path()))
-    scene = Scene(tuple(map(pasted, arguments.files)), facts)
-    findings = judge(scene)
-    print(_json(scene, findings) if arguments.json else _text(scene, findings))
-    return 0 if findings or any(one.readings for one in scene.pasted) else EXIT_NOTHING_READ
+    if not arguments.files and not arguments.here:
+        raise InputError("nothing to judge", expected="FILE…, or --here for this machine")
+    root = facts_root(Path())
+    own = [paste(*told) for told in tool_outputs()] if arguments.here else []
+    scene = Scene((*map(pasted, arguments.files), *own), read_facts(root))
+    asked = bool(arguments.page or arguments.expect)
+    expected = arguments.expect or root / EXPECTATIONS
+    wanted = read_expectations(expected) if asked else Expectations()
+    found = hand_over(scene, wanted, _surveyed() if asked and arguments.here else ())
+    if arguments.page:
+        write_atomically(arguments.page, page_of(found))
+    print(_json(found, asked) if arguments.json else _text(found, asked))
+    readable = found.findings or any(one.readings for one in scene.pasted)
+    return 0 if readable else EXIT_NOTHING_READ
+
+
+def _surveyed() -> tuple[Check, ...]:
+    """What `commwall doctor` finds, but for what only measuring needs."""
+    return tuple(
+        Check(
+            item=ability.name,
+            outcome="pass" if ability.available else "warn",
+            expected="available",
+            found=ability.found,
+            reason=ability.next_step or "as expected",
+        )
+        for ability in survey(Path())
+        if ability.name in _SURVEYED
+    )
 
 
 def pasted(name: str) -> Pasted:
@@ -48,23 +91,38 @@ def pasted(name: str) -> Pasted:
         return Pasted(name, "", (), refusal.reason)
 
 
-def _json(scene: Scene, findings: tuple[Finding, ...]) -> str:
+def _json(found: HandOver, asked: bool) -> str:
     files = [
         {
             "file": one.name,
             "kinds": [reading.kind for reading in one.readings],
             "refused": one.refused,
         }
-        for one in scene.pasted
+        for one in found.scene.pasted
     ]
-    found = [finding.model_dump(mode="json") for finding in findings]
-    return json.dumps({"files": files, "findings": found}, indent=1, ensure_ascii=False)
+    said = [finding.model_dump(mode="json") for finding in found.findings]
+    content: dict[str, object] = {"files": files, "findings": said}
+    if asked:
+        content["outcome"] = summary(found.checks)[0]
+        content["checks"] = [check.model_dump(mode="json") for check in found.checks]
+    return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def _text(scene: Scene, findings: tuple[Finding, ...]) -> str:
-    refused = [f"not read: {one.name} ({one.refused})" for one in scene.pasted if one.refused]
-    blocks = [_block(finding) for finding in findings]
-    return "\n\n".join(["\n".join(refused)] * bool(refused) + blocks)
+def _text(found: HandOver, asked: bool) -> str:
+    refused = [f"not read: {one.name} ({one.refused})" for one in found.scene.pasted if one.refused]
+    blocks = ["\n".join(refused)] if refused else []
+    if asked:
+        blocks.append("\n".join(map(_check_line, found.checks)))
+        outcome, words = summary(found.checks)
+        blocks.append(f"{outcome.upper()}: {words}")
+    return "\n\n".join([*blocks, *map(_block, found.findings)])
+
+
+def _check_line(check: Check) -> str:
+    told = f"{check.item}: {check.found}; expected: {check.expected}"
+    return _wrapped(
+        f"{check.outcome:<5} ", told if check.outcome == "pass" else f"{told}; {check.reason}"
+    )
 
 
 def _block(finding: Finding) -> str:

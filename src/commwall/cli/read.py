@@ -7,7 +7,8 @@ import argparse
 import json
 from typing import Any
 
-from commwall.cli.inputs import content_of, decoded
+from commwall.cli.inputs import content_of
+from commwall.readers.decoding import decoded
 from commwall.readers.detection import MODULES, model_of, read_text
 from commwall.readers.refusal import Unreadable
 

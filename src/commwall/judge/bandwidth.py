@@ -99,7 +99,7 @@ def failure(scene: Scene) -> Iterator[Finding]:
 def share(scene: Scene) -> Iterator[Finding]:
     """Bus bandwidth of the largest message, beside the bound of its way and what others reach."""
     for paste, test in scene.of(NcclTest):
-        row = _largest(test)
+        row = largest_row(test)
         if row is None or test.failure or test.nranks == 1:
             continue
         least = scene.facts.thresholds.large_message_bytes.value
@@ -131,15 +131,15 @@ def old_factor(scene: Scene) -> Iterator[Finding]:
 def misleading_mean(scene: Scene) -> Iterator[Finding]:
     """A printed mean that is far below the rate of large messages."""
     for paste, test in scene.of(NcclTest):
-        row = _largest(test)
+        row = largest_row(test)
         low = scene.facts.thresholds.poor_share_of_nvlink.value
         large = row and row.size >= scene.facts.thresholds.large_message_bytes.value
-        if row and large and test.avg_busbw and test.avg_busbw < low * _rate(row) / GB:
+        if row and large and test.avg_busbw and test.avg_busbw < low * rate_of(row) / GB:
             yield Finding(
                 rule="misleading_mean",
                 level="note",
                 verdict=f"the mean of {test.avg_busbw:g} GB/s counts small messages too; large "
-                f"ones reach {rate_text(_rate(row))}",
+                f"ones reach {rate_text(rate_of(row))}",
                 means="compare rows of one size, never means of different ranges of sizes",
                 evidence=paste.find(r"Avg bus bandwidth"),
             )
@@ -149,15 +149,15 @@ def _halves(test: NcclTest) -> Iterator:  # type: ignore[type-arg]
     return (half for row in test.rows or () for half in (row.oop, row.ip) if half)
 
 
-def _rate(row: PerfRow) -> float:
-    """The better half's bus bandwidth [byte/s]."""
+def rate_of(row: PerfRow) -> float:
+    """The better half's bus bandwidth [byte/s]; 0 where neither has one."""
     rates = [half.busbw for half in (row.oop, row.ip) if half and half.busbw]
     return GB * max(rates, default=0.0)
 
 
-def _largest(test: NcclTest) -> PerfRow | None:
+def largest_row(test: NcclTest) -> PerfRow | None:
     """The row of the largest message that has a rate."""
-    rows = [row for row in test.rows or () if row.size and _rate(row)]
+    rows = [row for row in test.rows or () if row.size and rate_of(row)]
     return max(rows, key=lambda row: row.size, default=None)
 
 
@@ -183,8 +183,8 @@ def _between_hosts(paste: Pasted, row: PerfRow, test: NcclTest) -> Finding:
     return Finding(
         rule="share_of_bound",
         level="unknown",
-        verdict=f"{rate_text(_rate(row))} busbw over {test.nnodes} hosts with {test.nranks} GPUs: "
-        "bound by the network cards, which these files do not name",
+        verdict=f"{rate_text(rate_of(row))} busbw over {test.nnodes} hosts with {test.nranks} "
+        "GPUs: bound by the network cards, which these files do not name",
         means="set it against cards per host times rate of a card; within one host NVLink may be "
         "many times faster, so prefer strategies that exchange less between hosts",
         next_step=f"ibstat | grep -iE 'rate|state'; {LOG}; the same program within one host",
@@ -193,7 +193,7 @@ def _between_hosts(paste: Pasted, row: PerfRow, test: NcclTest) -> Finding:
 
 
 def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Finding:
-    rate = _rate(row)
+    rate = rate_of(row)
     bound = bound_of(paste, rate, test.nranks, scene)
     if bound is None:
         return _no_bound(paste, row, scene)
@@ -260,7 +260,7 @@ def _level(rate: float, bound: Bound, reference: object, scene: Scene) -> tuple[
 
 def _no_bound(paste: Pasted, row: PerfRow, scene: Scene) -> Finding:
     names = ", ".join(scene.gpu_names) or "no GPU is named"
-    rate = _rate(row)
+    rate = rate_of(row)
     return Finding(
         rule="share_of_bound",
         level="unknown",
@@ -276,7 +276,7 @@ def _impossible(paste: Pasted, row: PerfRow, bound: Bound) -> Finding:
     return Finding(
         rule="impossible_rate",
         level="fault",
-        verdict=f"{rate_text(_rate(row))} busbw is more than {bound.what} can carry "
+        verdict=f"{rate_text(rate_of(row))} busbw is more than {bound.what} can carry "
         f"({rate_text(bound.most_bytes_per_s)}, reduction in the switch included)",
         means="the run measured something else: one rank, a cache, results not looked at, or busbw "
         "multiplied twice (all_gather and reduce_scatter before June 2020)",

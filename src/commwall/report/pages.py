@@ -28,6 +28,9 @@ PAGES = {
 }
 """Notebook -> what it is, in reading order."""
 
+APART = ("acceptance",)
+"""Notebooks that are about no campaign, so that no workflow renders them."""
+
 
 def pages_for(suites: set[SuiteName]) -> tuple[str, ...]:
     """Pages of a campaign with these suites, in reading order."""

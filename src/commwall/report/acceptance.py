@@ -1,0 +1,185 @@
+"""The page of a hand-over: expected against found, and every verdict behind it, in one file.
+
+Layer: report. Reads the files that are judged, `config/acceptance.yaml` and the facts; the page is
+written by who asks for it. It holds no script and loads nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from commwall.judge.acceptance import checks
+from commwall.judge.facts import facts_root, read_facts
+from commwall.judge.finding import Evidence, Finding
+from commwall.judge.handover import Case, Check, Expectations, summary
+from commwall.judge.rules import judge
+from commwall.judge.scene import Pasted, Scene, paste
+from commwall.readers.decoding import decoded
+from commwall.readers.refusal import Unreadable
+from commwall.report.html import (
+    Group,
+    Html,
+    bullets,
+    folded,
+    grouped_table,
+    heading,
+    joined,
+    paragraph,
+)
+from commwall.schema.errors import ConfigError
+from commwall.schema.parsing import parse_model, parse_yaml
+
+EXPECTATIONS = Path("config/acceptance.yaml")
+TITLE = "Acceptance of a machine"
+_CSS = Path(__file__).with_name("templates") / "page.css"
+_WORDS = {
+    "pass": "It is what was expected.",
+    "warn": "Nothing fails; some values lie in doubt.",
+    "fail": "It is not what was expected.",
+    "open": "Nothing fails so far; some checks are not shown by these files.",
+}
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """A judged machine."""
+
+    scene: Scene
+    findings: tuple[Finding, ...]
+    checks: tuple[Check, ...]
+
+
+def read_expectations(path: Path) -> Expectations:
+    """Read what is expected.
+
+    Raises:
+        ConfigError: if the file is absent or malformed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("cannot read expectations", where=str(path), found=str(error)) from error
+    return parse_model(Expectations, parse_yaml(text, str(path)) or {}, str(path))
+
+
+def hand_over(scene: Scene, wanted: Expectations, more: Iterable[Check] = ()) -> HandOver:
+    """Judge a machine and set it against what was expected.
+
+    Args:
+        scene: its files.
+        wanted: what was expected.
+        more: checks that others made.
+    """
+    findings = judge(scene)
+    return HandOver(scene, findings, (*checks(Case(scene, wanted, findings)), *more))
+
+
+def open_files(names: Sequence[str], expect: str | None, root: str = ".") -> HandOver:
+    """A hand-over from files, for a notebook.
+
+    Args:
+        names: paths of the files.
+        expect: path of the expectations; None takes those of the checkout.
+        root: the checkout.
+
+    Raises:
+        ConfigError: if facts or expectations cannot be read.
+        OSError: if a file cannot be read.
+    """
+    checkout = facts_root(Path(root))
+    scene = Scene(tuple(map(_pasted, names)), read_facts(checkout))
+    return hand_over(scene, read_expectations(Path(expect) if expect else checkout / EXPECTATIONS))
+
+
+def _pasted(name: str) -> Pasted:
+    try:
+        return paste(Path(name).name, decoded(Path(name).read_bytes()))
+    except Unreadable as refusal:
+        return Pasted(Path(name).name, "", (), refusal.reason)
+
+
+def headline(found: HandOver) -> Html:
+    """The result in one card."""
+    outcome, words = summary(found.checks)
+    return Html(
+        f'<div class="card"><p class="verdict">{escape(outcome.upper())}: '
+        f"{escape(_WORDS[outcome])}</p><p>{escape(words)}.</p></div>"
+    )
+
+
+def table_of_checks(found: HandOver) -> Html:
+    """Expected against found."""
+    rows = [
+        (
+            "refused" if one.outcome == "open" else "decided",
+            (one.item, one.outcome, one.expected, one.found, one.reason, _lines(one.evidence)),
+        )
+        for one in found.checks
+    ]
+    return grouped_table(
+        ("check", "outcome", "expected", "found", "reason", "shown by"),
+        [Group("", rows)],
+        "Expected against found. open: these files do not show it; the reason is the command that "
+        "would.",
+    )
+
+
+def table_of_findings(found: HandOver) -> Html:
+    """Every verdict with its evidence."""
+    rows = [
+        (
+            "decided",
+            (one.level, one.verdict, one.means, one.next_step or "", _lines(one.evidence)),
+        )
+        for one in found.findings
+    ]
+    return grouped_table(
+        ("level", "verdict", "what it means", "next", "shown by"), [Group("", rows)], "All verdicts"
+    )
+
+
+def limits(found: HandOver) -> Html:
+    """What such a hand-over does not show."""
+    refused = [f"not read: {one.name} ({one.refused})" for one in found.scene.pasted if one.refused]
+    files = ", ".join(one.name for one in found.scene.pasted)
+    sources = sorted({source for one in found.findings for source in one.sources})
+    return joined(
+        [
+            heading("What this does not show"),
+            bullets(
+                [
+                    "It judges the moment at which the files were made, not how the machine "
+                    "behaves after hours under load.",
+                    "Expected values that the order does not state are those of the facts on "
+                    "file for the model of GPU.",
+                    "A file shows what was pasted; who wrote it is not proven.",
+                    *refused,
+                ]
+            ),
+            paragraph(f"Files: {files}.", "muted"),
+            folded("Sources of figures", bullets(sources)),
+        ]
+    )
+
+
+def page_of(found: HandOver) -> str:
+    """The whole page, self-contained."""
+    body = joined(
+        [headline(found), table_of_checks(found), table_of_findings(found), limits(found)]
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'\">\n"
+        f"<title>{TITLE}</title>\n<style>{_CSS.read_text(encoding='utf-8')}</style>\n</head>\n"
+        f"<body>\n<main>\n<h1>{TITLE}</h1>\n{body.markup}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _lines(evidence: Sequence[Evidence]) -> str:
+    return "; ".join(
+        f"{one.file}:{one.line}: {one.text}" if one.line else f"{one.file}: {one.text}"
+        for one in evidence[:2]
+    )
