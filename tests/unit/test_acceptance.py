@@ -93,6 +93,15 @@ def test_a_card_without_nvlink_and_access_is_as_it_is_sold() -> None:
     assert found["all-reduce"].outcome == "fail"
 
 
+@pytest.mark.parametrize(("wanted", "outcome"), [({}, "open"), ({"nvlink_joins": "pairs"}, "pass")])
+def test_bridges_are_expected_only_if_they_were_ordered(
+    wanted: dict[str, object], outcome: str
+) -> None:
+    found = of_corpus("topo-3xa6000-one-bridge", "nvlink-a6000-one-unbridged", **wanted)
+    assert found["NVLink joins"].outcome == outcome
+    assert found["NVLinks up on each GPU"].outcome == "open"
+
+
 def test_nothing_known_is_open_not_passed() -> None:
     found = checks_of(letter="hello\n")
     assert {one.outcome for item, one in found.items() if item != "faults in any file"} == {"open"}

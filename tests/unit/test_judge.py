@@ -195,6 +195,22 @@ def test_gathers_of_old_releases_are_not_compared() -> None:
     assert of(judged(run=run), "old_factor").level == "note"
 
 
+def test_the_default_table_is_told() -> None:
+    text = (
+        "| NVIDIA-SMI 570.86.15   Driver Version: 570.86.15   CUDA Version: 12.8 |\n"
+        "|   0  NVIDIA A100-SXM4-40GB    On  |   00000000:07:00.0 Off |        0 |\n"
+        "| N/A   31C    P0       53W / 400W |      0MiB /  40960MiB |      0%      Default |\n"
+    )
+    assert "GPU0 NVIDIA A100-SXM4-40GB, 53 of 400 W" in of(judged(smi=text), "overview").verdict
+
+
+def test_a_file_of_which_nothing_can_be_said_is_named() -> None:
+    found = of(
+        judged(csv="index, name, driver_version\n0, NVIDIA H200, 580.1\n"), "nothing_to_judge"
+    )
+    assert found.level == "unknown"
+
+
 def test_a_ring_needs_two_neighbours() -> None:
     gpus = [f"GPU{number}" for number in range(4)]
     line = ["GPU0-GPU1", "GPU1-GPU2", "GPU2-GPU3"]
@@ -211,7 +227,7 @@ def test_every_rule_has_a_case() -> None:
     texts = {name: text_of(path) for name, path in INPUTS.items()}
     scenes = [Scene((paste(name, text),), FACTS) for name, text in texts.items()]
     silent = {rule.__qualname__ for rule in RULES if not any(map(list, map(rule, scenes)))}
-    assert silent == {"affinity", "brakes", "one_slow", "variables"}  # cases above
+    assert silent == {"affinity", "brakes", "one_slow", "overview", "variables"}  # cases above
 
 
 def test_gravest_first() -> None:

@@ -18,7 +18,10 @@ from commwall.readers.smi_table import Table
 from commwall.readers.topo import Topology
 from commwall.schema.units import rate_text
 
-_JOINS = {"switch": "all", "direct": "all", "bridge": "pairs", "none": "nothing"}
+_JOINS = {"switch": "all", "none": "nothing"}
+"""What facts say NVLink joins. Bridges are bought apart, and boards without switches differ: there
+the order must say it."""
+_BUILT_IN = ("switch", "direct")
 
 
 def checks(case: Case) -> tuple[Check, ...]:
@@ -66,7 +69,7 @@ def _counts(scene: Scene) -> Iterator[int]:
 
 def _joined(case: Case) -> Check:
     gpu, topologies = case.gpu, [topo for _, topo in case.scene.of(Topology) if topo.links]
-    want = case.wanted.nvlink_joins or (_JOINS[gpu.reach] if gpu else None)
+    want = case.wanted.nvlink_joins or (_JOINS.get(gpu.reach) if gpu else None)
     topo = topologies[0] if topologies else None
     known = topo if topo and topo.verdict != "incomplete" else None
     found = _joins(known) if known else None
@@ -77,6 +80,8 @@ def _joined(case: Case) -> Check:
         found == want,
         reason="nvidia-smi topo -m"
         if known is None
+        else "say it with `nvlink_joins:` in the expectations"
+        if want is None
         else _of_rules(case, "gpu_off_the_fabric")
         or "links are missing: a bridge, a GPU off the fabric, or another board",
         evidence=_rules_evidence(case, "gpu_off_the_fabric", "links"),
@@ -91,7 +96,8 @@ def _joins(topo: Topology) -> str:
 
 def _links_up(case: Case) -> Check:
     gpu = case.gpu
-    want = case.wanted.nvlinks or (gpu.nvlinks.value if gpu and gpu.nvlinks else None)
+    built_in = gpu.nvlinks if gpu and gpu.reach in _BUILT_IN else None
+    want = case.wanted.nvlinks or (built_in.value if built_in else None)
     counts = [
         one.active_links
         for _, found in case.scene.of(NvLinks)
@@ -114,8 +120,8 @@ def _links_up(case: Case) -> Check:
 
 def _link_rate(case: Case) -> Check:
     gpu = case.gpu
-    facts = gpu.nvlink_bytes_per_s.value if gpu and gpu.nvlink_bytes_per_s else None
-    want = case.wanted.nvlink_bytes_per_s or facts
+    built_in = gpu.nvlink_bytes_per_s if gpu and gpu.reach in _BUILT_IN else None
+    want = case.wanted.nvlink_bytes_per_s or (built_in.value if built_in else None)
     sums = [
         1e9 * one.sum_gbps
         for _, found in case.scene.of(NvLinks)

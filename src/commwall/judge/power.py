@@ -11,6 +11,7 @@ from commwall.readers.dmon import Samples
 from commwall.readers.reading import UNAVAILABLE
 from commwall.readers.smi_csv import CsvTable
 from commwall.readers.smi_q import QueriedGpu, Query
+from commwall.readers.smi_table import Table
 
 _POWER_CAP = "SW Power Cap"
 _BRAKES = ("HW Slowdown", "HW Thermal Slowdown", "HW Power Brake Slowdown", "SW Thermal Slowdown")
@@ -151,6 +152,26 @@ def tables(scene: Scene) -> Iterator[Finding]:
                 means="a share of the limit cannot be told; it is not 0 W",
                 next_step="nvidia-smi -q -d POWER",
                 evidence=paste.find(r"\[?N/A\]?|Not Supported"),
+            )
+
+
+def overview(scene: Scene) -> Iterator[Finding]:
+    """The table that nvidia-smi prints without an option."""
+    for paste, table in scene.of(Table):
+        told = [
+            f"GPU{gpu.index} {gpu.name}, {gpu.power_draw_w:g} of {gpu.power_limit_w:g} W"
+            if _is_number(gpu.power_draw_w) and _is_number(gpu.power_limit_w)
+            else f"GPU{gpu.index} {gpu.name}, power unavailable"
+            for gpu in table.gpus or ()
+        ]
+        if told:
+            yield Finding(
+                rule="overview",
+                level="note",
+                verdict=f"{len(told)} GPU(s): {'; '.join(told)}",
+                means="this table says nothing of links, and of power at one moment only",
+                next_step="nvidia-smi topo -m; nvidia-smi nvlink -s; nvidia-smi -q -d POWER",
+                evidence=paste.find("NVIDIA-SMI"),
             )
 
 

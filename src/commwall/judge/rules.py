@@ -61,6 +61,7 @@ RULES: tuple[Rule, ...] = (
     power.steady,
     power.tables,
     power.samples,
+    power.overview,
     host.nodes,
     host.partitions,
     trace.communication,
@@ -73,5 +74,24 @@ RULES: tuple[Rule, ...] = (
 
 def judge(scene: Scene) -> tuple[Finding, ...]:
     """All findings, the gravest first; of equal ones the first."""
-    found = dict.fromkeys(finding for rule in RULES for finding in rule(scene))
+    found = [*dict.fromkeys(finding for rule in RULES for finding in rule(scene))]
+    found += _silent(scene, found)
     return tuple(sorted(found, key=lambda finding: LEVELS.index(finding.level)))
+
+
+def _silent(scene: Scene, found: Iterable[Finding]) -> list[Finding]:
+    """Files that are read and of which no rule says anything."""
+    told = {line.file for finding in found for line in finding.evidence}
+    return [
+        Finding(
+            rule="nothing_to_judge",
+            level="unknown",
+            verdict=f"read as {', '.join(reading.kind for reading in paste.readings)}; nothing in "
+            "it speaks of links, rates or power that could be judged",
+            means="it neither speaks for the machine nor against it",
+            next_step="nvidia-smi topo -m; nvidia-smi nvlink -s; NCCL_DEBUG=INFO <your command>",
+            evidence=paste.find(r"\S"),
+        )
+        for paste in scene.pasted
+        if paste.readings and paste.name not in told
+    ]

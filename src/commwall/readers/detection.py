@@ -77,7 +77,7 @@ def model_of(kind: str) -> type[Reading]:
 
 def kinds_of(cleaned: str) -> tuple[str, ...]:
     """The kinds a cleaned text looks like, the most certain first."""
-    head = cleaned[:_HEAD_CHARACTERS]
+    head = cleaned if len(cleaned) < 2 * _HEAD_CHARACTERS else cleaned[:_HEAD_CHARACTERS]
     found = tuple(kind for kind in MODULES if _module(kind).looks_like(head))
     if found or len(head) == len(cleaned):
         return found
