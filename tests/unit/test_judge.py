@@ -195,6 +195,81 @@ def test_gathers_of_old_releases_are_not_compared() -> None:
     assert of(judged(run=run), "old_factor").level == "note"
 
 
+QUERY = """
+==============NVSMI LOG==============
+
+Attached GPUs                             : 1
+GPU 00000000:1B:00.0
+    GPU Link Info
+        PCIe Generation
+            Max                           : 5
+            Current                       : {generation}
+            Device Current                : 5
+        Link Width
+            Max                           : 16x
+            Current                       : {width}x
+    Clocks Event Reasons
+        Idle                              : {idle}
+        SW Thermal Slowdown               : Not Active
+        Sync Boost                        : Not Active
+    Fabric
+        State                             : {state}
+        Status                            : N/A
+"""
+
+
+@pytest.mark.parametrize(
+    ("generation", "width", "idle", "expected"),
+    [
+        (5, 16, "Not Active", []),
+        (5, 8, "Active", [("pcie_width", "warning")]),
+        (1, 16, "Active", [("pcie_generation", "unknown")]),
+        (3, 16, "Not Active", [("pcie_generation", "warning")]),
+    ],
+)
+def test_links_in_a_long_query(
+    generation: int, width: int, idle: str, expected: list[tuple[str, str]]
+) -> None:
+    text = QUERY.format(generation=generation, width=width, idle=idle, state="Completed")
+    found = [(one.rule, one.level) for one in judged(q=text) if one.rule.startswith("pcie")]
+    assert found == expected
+
+
+def test_a_fabric_that_is_not_set_up_is_a_fault() -> None:
+    text = QUERY.format(generation=5, width=16, idle="Active", state="In Progress")
+    found = of(judged(q=text), "fabric_manager")
+    assert found.evidence[0].text == "State : In Progress"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("clocks_event_reasons.active", "0x0000000000000080", "HW Power Brake Slowdown"),
+        ("clocks_throttle_reasons.active", "0x60", "SW Thermal Slowdown, HW Thermal Slowdown"),
+        ("clocks_event_reasons.hw_slowdown", "Active", "HW Slowdown"),
+    ],
+)
+def test_reasons_in_csv(column: str, value: str, words: str) -> None:
+    found = of(judged(csv=f"index, {column}\n0, {value}\n"), "slowdown")
+    assert found.verdict == f"GPU0: {words} is active"
+
+
+def test_a_power_cap_in_csv_is_no_slowdown() -> None:
+    text = "index, clocks_event_reasons.active\n0, 0x0000000000000004\n"
+    assert {one.rule for one in judged(csv=text)} == {"nothing_to_judge"}
+
+
+def test_a_lowered_limit_in_csv_is_told() -> None:
+    text = "index, power.limit [W], power.default_limit [W]\n0, 200.00 W, 300.00 W\n"
+    assert "limited to 200 W, 300 W" in of(judged(csv=text), "power_limit").verdict
+
+
+def test_a_start_that_is_not_seen_to_end_may_hang() -> None:
+    log = text_of(INPUTS["nl-2.14-shm-across-sockets"])
+    cut = "\n".join(line for line in log.split("\n") if "COMPLETE" not in line)
+    assert of(judged(log=cut), "start_unfinished").level == "unknown"
+
+
 def test_the_default_table_is_told() -> None:
     text = (
         "| NVIDIA-SMI 570.86.15   Driver Version: 570.86.15   CUDA Version: 12.8 |\n"
@@ -227,7 +302,8 @@ def test_every_rule_has_a_case() -> None:
     texts = {name: text_of(path) for name, path in INPUTS.items()}
     scenes = [Scene((paste(name, text),), FACTS) for name, text in texts.items()]
     silent = {rule.__qualname__ for rule in RULES if not any(map(list, map(rule, scenes)))}
-    assert silent == {"affinity", "brakes", "one_slow", "overview", "variables"}  # cases above
+    others = {"affinity", "brakes", "fabric", "one_slow", "overview", "queried", "reasons"}
+    assert silent == {*others, "variables"}  # their cases stand above
 
 
 def test_gravest_first() -> None:

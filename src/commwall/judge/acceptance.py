@@ -183,7 +183,9 @@ def _lanes(case: Case) -> Check:
 
 def _generation(case: Case) -> Check:
     gpu = case.gpu
-    want = case.wanted.pcie_generation or (gpu.pcie_generation.value if gpu else None)
+    want = case.wanted.pcie_generation or (
+        gpu.pcie_generation.value if gpu and gpu.pcie_generation else None
+    )
     found = _column(case.scene, "gen_current")
     idle = any(one.rule == "pcie_generation" and one.level == "unknown" for one in case.findings)
     check = compared(
@@ -249,11 +251,11 @@ def _path(case: Case) -> Check:
 
 def _access(case: Case) -> Check:
     gpu = case.gpu
-    want = "not granted for these GPUs" if gpu and not gpu.peer_access else "granted"
+    want = "not granted for these GPUs" if gpu and gpu.peer_access is False else "granted"
     found = decided_by(
         "access between GPUs", case, ("peer_access",), want, "nvidia-smi topo -p2p r"
     )
-    if found.outcome == "fail" and gpu and not gpu.peer_access:
+    if found.outcome == "fail" and gpu and gpu.peer_access is False:
         return found.model_copy(update={"outcome": "pass"})
     return found
 

@@ -6,6 +6,7 @@ Layer: judge. Reads no file.
 from collections.abc import Iterator
 
 from commwall.judge.bounds import Bound, bound_of, fitting_pcie
+from commwall.judge.facts import Achieved
 from commwall.judge.finding import Evidence, Finding, Level
 from commwall.judge.pcie import UNDER_LOAD
 from commwall.judge.references import reference_for, words_of
@@ -219,7 +220,7 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
         means=means,
         next_step=_next(level, bound),
         evidence=_row_line(paste, row),
-        sources=(bound.source, *((reference.least.source,) if reference else ())),
+        sources=(bound.source, *((reference.source,) if reference else ())),
     )
 
 
@@ -229,9 +230,11 @@ def _next(level: Level, bound: Bound) -> str | None:
     return LOG if bound.path == "nvlink" or level != "unknown" else f"{UNDER_LOAD}; {LOG}"
 
 
-def _level(rate: float, bound: Bound, reference: object, scene: Scene) -> tuple[Level, str]:
+def _level(
+    rate: float, bound: Bound, reference: Achieved | None, scene: Scene
+) -> tuple[Level, str]:
     limits = scene.facts.thresholds
-    least = getattr(getattr(reference, "least", None), "value", None)
+    least = reference.least_bytes_per_s if reference else None
     if bound.path == "not nvlink":
         return "warning", (
             "these GPUs have NVLink and this traffic does not take it: P2P is disabled, broken or "

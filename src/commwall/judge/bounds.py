@@ -67,7 +67,10 @@ def bound_of(paste: Pasted, rate: float, ranks: int | None, scene: Scene) -> Bou
         return _slow_way(gpu, "pcie", "these GPUs have no NVLink", scene)
     if own:
         return _nvlink(gpu, ranks, scene, "NCCL's log in the same file")
-    if rate > (scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) or 0.0):
+    slot = scene.facts.slot_of(gpu)
+    if slot is None:
+        return _nvlink(gpu, ranks, scene, "NVLink is how these GPUs are joined")
+    if rate > slot[1]:
         return _nvlink(gpu, ranks, scene, "faster than PCIe carries, so NVLink")
     return _below_pcie(gpu, rate, ranks, scene)
 
@@ -131,10 +134,10 @@ def _pair_links(scene: Scene, gpu: GpuLinks) -> tuple[float, int] | None:
 
 
 def _slow_way(gpu: GpuLinks, path: Way, why: str, scene: Scene) -> Bound | None:
-    generation = gpu.pcie_generation.value
-    rate = scene.facts.pcie_bytes_per_s(generation)
-    if rate is None:
+    slot = scene.facts.slot_of(gpu)
+    if slot is None:
         return None
+    generation, rate, source = slot
     of_way = {"host memory": "way through host memory", "network": "way to the network stack"}
     return Bound(
         path=path,
@@ -143,7 +146,7 @@ def _slow_way(gpu: GpuLinks, path: Way, why: str, scene: Scene) -> Bound | None:
         bytes_per_s=rate,
         most_bytes_per_s=rate,
         why=why,
-        source=scene.facts.links.pcie[generation].source,
+        source=source,
     )
 
 
@@ -160,7 +163,7 @@ def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> 
     if low:
         why = (
             f"not NVLink: only {share:.0%} of its {rate_text(nominal)}, which no healthy board "
-            "shows; host memory, PCIe or the network stack"
+            "shows; host memory, PCIe or the network stack (or NVLink held back by NCCL_MAX_CTAS)"
         )
         return _slow_way(gpu, "not nvlink", why, scene)
     if gpu.reach == "bridge" and (ranks or 0) > 2:

@@ -74,9 +74,10 @@ def _peer_finding(
     low, high = GB * min(values), GB * max(values)
     span = f"{rate_text(low)} to {rate_text(high)}" if high > low else rate_text(low)
     gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
-    slots = scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) if gpu else None
+    slot = scene.facts.slot_of(gpu)
+    slots = slot[1] if slot else 0.0
     evidence = paste.find(rf"(?:SUM |\"){test.name}")
-    if gpu is None or slots is None:
+    if gpu is None or not (slot or gpu.nvlink_bytes_per_s):
         newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
         sure = low > newest
         return Finding(
@@ -97,13 +98,13 @@ def _peer_finding(
         rule="peer_copies",
         level="note" if not gpu.nvlink_bytes_per_s or gpu.reach == "bridge" else "warning",
         verdict=f"copies between GPUs: {span}, {high / slots:.0%} of PCIe "
-        f"{gpu.pcie_generation.value}.0 x16 at best, so not NVLink"
+        f"{slot[0] if slot else '?'}.0 x16 at best, so not NVLink"
         + ("" if _alike(low, high, scene) else "; pairs differ: some share a way"),
         means="GPUs reach each other over PCIe; pairs with the higher rate sit nearer together: "
         "put ranks that talk most there",
         next_step="nvidia-smi topo -m",
         evidence=evidence,
-        sources=(scene.facts.links.pcie[gpu.pcie_generation.value].source,),
+        sources=(slot[2],) if slot else (),
     )
 
 
@@ -123,7 +124,7 @@ def _by_nvlink(
         )
     reference = _reference(scene, run, "peer_copy")
     share = scene.facts.thresholds.tolerated_share_of_achieved.value
-    least = reference.least.value if reference else nominal
+    least = reference.least_bytes_per_s if reference else nominal
     slow = low < share * least if reference else False
     return Finding(
         rule="peer_copies",
@@ -135,7 +136,7 @@ def _by_nvlink(
         if slow
         else "NVLink works between all pairs that were measured; a diagonal is no measurement",
         next_step="nvidia-smi nvlink -s" if slow else None,
-        sources=(gpu.nvlink_bytes_per_s.source, *((reference.least.source,) if reference else ())),
+        sources=(gpu.nvlink_bytes_per_s.source, *((reference.source,) if reference else ())),
     )
 
 
@@ -185,9 +186,10 @@ def hosts(scene: Scene) -> Iterator[Finding]:
         gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
         for test in _passed(run, _HOST):
             values = [GB * value for _, value in _row(test)]
-            slots = scene.facts.pcie_bytes_per_s(gpu.pcie_generation.value) if gpu else None
-            if not values or gpu is None or slots is None:
+            slot = scene.facts.slot_of(gpu)
+            if not values or slot is None:
                 continue
+            generation, slots, source = slot
             reference = _reference(scene, run, "host_copy")
             low = scene.facts.thresholds.least_pcie_share.value * slots
             fine = min(values) >= low
@@ -195,7 +197,7 @@ def hosts(scene: Scene) -> Iterator[Finding]:
                 rule="host_copies",
                 level="good" if fine else "warning",
                 verdict=f"{test.name}: {rate_text(min(values))} to {rate_text(max(values))}, "
-                f"{min(values) / slots:.0%} of PCIe {gpu.pcie_generation.value}.0 x16 at least"
+                f"{min(values) / slots:.0%} of PCIe {generation}.0 x16 at least"
                 + (f"; {words_of(reference)}" if reference else ""),
                 means="host and GPUs talk over full PCIe links"
                 if fine
@@ -205,7 +207,7 @@ def hosts(scene: Scene) -> Iterator[Finding]:
                 else "under load: nvidia-smi --query-gpu=index,pcie.link.width.current,"
                 "pcie.link.gen.current --format=csv; numactl -H",
                 evidence=paste.find(rf"(?:SUM |\"){test.name}"),
-                sources=(scene.facts.links.pcie[gpu.pcie_generation.value].source,),
+                sources=(source,),
             )
             break
 

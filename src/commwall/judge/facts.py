@@ -4,6 +4,7 @@ Layer: judge. Reads `config/facts/gpu-links.yaml`, `achieved.yaml`, `thresholds.
 and `nccl-variables.yaml`.
 """
 
+import datetime
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -11,7 +12,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, RootModel
 
 from commwall.judge.variables import VariableFacts
-from commwall.schema.base import Model, PositiveInt
+from commwall.schema.base import Model, PositiveFloat, PositiveInt
 from commwall.schema.errors import ConfigError
 from commwall.schema.facts import Fact, LinkRates
 from commwall.schema.parsing import parse_model, parse_yaml
@@ -40,11 +41,13 @@ class GpuLinks(Model):
     """NVLinks of a GPU."""
     nvlink_bytes_per_s: Fact | None = None
     """All of them together in one direction [byte/s]."""
-    pcie_generation: Number
+    pcie_generation: Number | None = None
+    """None where the way to the host is another one."""
     power_w: Fact | None = None
     """Limit as it is sold [W]."""
-    peer_access: bool = True
-    """Whether the maker's driver lets these GPUs reach each other's memory at all."""
+    peer_access: bool | None = None
+    """Whether the maker's driver lets these GPUs reach each other's memory at all; None where that
+    is not known for all of the kind."""
 
 
 class Achieved(Model):
@@ -59,9 +62,12 @@ class Achieved(Model):
     algorithm: Literal["ring", "nvls"] | None = None
     from_bytes: PositiveInt = 1
     to_bytes: PositiveInt | None = None
-    least: Fact
+    least_bytes_per_s: PositiveFloat
     """Bus bandwidth, or rate of a copy in one direction [byte/s]."""
-    most: Fact
+    most_bytes_per_s: PositiveFloat
+    source: str
+    date: datetime.date
+    grade: Literal["primary", "secondary", "estimate"]
 
 
 class Thresholds(Model):
@@ -106,6 +112,13 @@ class JudgeFacts(Model):
         kinds = {self.kind_of(name) for name in names}
         kind = kinds.pop() if len(kinds) == 1 else None
         return self.gpus[kind] if kind else None
+
+    def slot_of(self, gpu: GpuLinks | None) -> tuple[int, float, str] | None:
+        """Generation, rate in one direction [byte/s] and source of the full slot that a GPU is made
+        for; None where that is not on file."""
+        number = gpu.pcie_generation.value if gpu and gpu.pcie_generation else None
+        lane = self.links.pcie.get(number) if number else None
+        return (number, lane.value * LANES, lane.source) if number and lane else None
 
     def pcie_bytes_per_s(self, generation: int, lanes: int = LANES) -> float | None:
         """Nominal rate of a PCIe link in one direction [byte/s]; None if it is not on file."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
 from commwall.readers.nvlink import LinkedGpu, NvLinks
+from commwall.readers.smi_q import Query
 
 _COMMAND = "nvidia-smi nvlink -s > nvlink.txt"
 _FABRIC = (
@@ -111,12 +112,29 @@ def _dead(
     return Finding(
         rule="nvlink_down",
         level="warning",
-        verdict=f"{names} {told}: no bridge, or one that is not seated",
+        verdict=f"{names} {told}: no bridge, or one that is not seated"
+        + ("" if known else "; on a board of NVSwitches a GPU off the fabric"),
         means="traffic to and from this GPU goes over PCIe or host memory, and with it every ring "
         "through it",
         next_step="nvidia-smi topo -m; if a bridge is fitted: reseat it and look again",
         evidence=_headings(paste, dead[:2]),
     )
+
+
+def fabric(scene: Scene) -> Iterator[Finding]:
+    """GPUs whose fabric is not set up, by `nvidia-smi -q`."""
+    for paste, query in scene.of(Query):
+        for at, gpu in enumerate(query.gpus or ()):
+            if gpu.fabric_state not in (None, "Completed"):
+                yield Finding(
+                    rule="fabric_manager",
+                    level="fault",
+                    verdict=f"GPU{at}: the NVSwitch fabric is not set up ({gpu.fabric_state})",
+                    means="CUDA does not start on this GPU, or not with NVLink, until the fabric "
+                    "manager has done its work",
+                    next_step=_FABRIC,
+                    evidence=paste.find(rf"State +: {gpu.fabric_state}"),
+                )
 
 
 def incomplete(scene: Scene) -> Iterator[Finding]:

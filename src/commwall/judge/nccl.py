@@ -9,6 +9,7 @@ from commwall.judge.finding import Evidence, Finding, Level
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
 from commwall.readers.nccl_log import NcclLog
+from commwall.readers.nccl_tests import NcclTest
 from commwall.readers.topo import Topology
 
 _GRAPH = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,P2P,SHM,NET <your command> 2>&1 | tee log"
@@ -175,6 +176,18 @@ def start(scene: Scene) -> Iterator[Finding]:
                 "nvidia-fabricmanager",
                 evidence=paste.find("P2P is disabled between NVLINK connected"),
             )
+        elif log.init_complete is None and log.transports and not _ran(paste):
+            done = len(log.init_complete_ranks or ())
+            yield Finding(
+                rule="start_unfinished",
+                level="unknown",
+                verdict=f"{done} of {log.nranks or 'unknown'} ranks say that the start is "
+                "complete: the log is cut off, or the start hangs",
+                means="if it hangs where GPUs talk by P2P over PCIe, ACS or IOMMU are suspects",
+                next_step="wait a minute and paste the whole log; if it hangs: "
+                "NCCL_P2P_DISABLE=1 <your command>, and sudo lspci -vvv | grep -i acsctl",
+                evidence=(paste.at(log.transports[-1].line),),
+            )
         elif log.init_complete is False and "shm" not in " ".join(log.errors or ()):
             yield Finding(
                 rule="start_failed",
@@ -184,6 +197,11 @@ def start(scene: Scene) -> Iterator[Finding]:
                 next_step=_GRAPH,
                 evidence=paste.find(r"NCCL WARN (?!.*libibverbs)|Test NCCL failure|init\.cc"),
             )
+
+
+def _ran(paste: Pasted) -> bool:
+    """Whether the file holds results as well, so that the start ended."""
+    return any(isinstance(one, NcclTest) and one.rows for one in paste.readings)
 
 
 def switch_reduction(scene: Scene) -> Iterator[Finding]:

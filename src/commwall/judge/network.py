@@ -86,7 +86,8 @@ def variables(scene: Scene) -> Iterator[Finding]:
         way = _WAYS.get(log.intra_node_path or "") if _one_host(log) else None
         known = scene.facts.variables
         for found in lint(log.env or {}, known, version=log.nccl_version, way=way):
-            if found.level == "note" and found.rule != "void_value":
+            told = found.rule == "void_value" or found.variable == "NCCL_P2P_LEVEL"
+            if found.level == "note" and not told:
                 continue
             yield found.model_copy(
                 update={"evidence": paste.find(f"{found.variable} set by environment")}

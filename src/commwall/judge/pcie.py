@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
 from commwall.readers.smi_csv import CsvTable, Value
+from commwall.readers.smi_q import Query
 from commwall.schema.units import rate_text
 
 UNDER_LOAD = (
@@ -83,6 +84,29 @@ def whole(scene: Scene) -> Iterator[Finding]:
                 next_step="sudo lspci -vv -s <bus id> | grep -E 'LnkCap|LnkSta'",
                 evidence=_line(paste, lost[0]),
             )
+
+
+def queried(scene: Scene) -> Iterator[Finding]:
+    """Links in `nvidia-smi -q`: of fewer lanes, or of an older generation while nothing idles."""
+    for paste, query in scene.of(Query):
+        for at, gpu in enumerate(query.gpus or ()):
+            idle = "Idle" in (gpu.throttle_active or ()) or gpu.throttle_active is None
+            narrow = (gpu.pcie_width or 0) < (gpu.pcie_width_max or 0)
+            old = (gpu.pcie_generation or 0) < (gpu.pcie_generation_max or 0)
+            known = gpu.pcie_width is not None and gpu.pcie_generation is not None
+            if known and (narrow or old):
+                yield Finding(
+                    rule="pcie_width" if narrow else "pcie_generation",
+                    level="unknown" if old and idle else "warning",
+                    verdict=f"GPU{at}: PCIe generation {gpu.pcie_generation} of "
+                    f"{gpu.pcie_generation_max}, {gpu.pcie_width} of {gpu.pcie_width_max} lanes"
+                    + (", which an idle GPU may show" if old and idle else ""),
+                    means="a job over all GPUs waits for the slowest link"
+                    if not (old and idle)
+                    else "whether the link is slow cannot be said from an idle reading",
+                    next_step=UNDER_LOAD if old and idle else _SLOT,
+                    evidence=paste.find(gpu.bus_id),
+                )
 
 
 def _slow(row: Mapping[str, Value]) -> bool:

@@ -3,18 +3,25 @@
 Layer: judge. Reads no file.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from commwall.judge.finding import Finding
 from commwall.judge.scene import Scene
 from commwall.readers.dmon import Samples
 from commwall.readers.reading import UNAVAILABLE
-from commwall.readers.smi_csv import CsvTable
+from commwall.readers.smi_csv import CsvTable, Value
 from commwall.readers.smi_q import QueriedGpu, Query
 from commwall.readers.smi_table import Table
 
 _POWER_CAP = "SW Power Cap"
 _BRAKES = ("HW Slowdown", "HW Thermal Slowdown", "HW Power Brake Slowdown", "SW Thermal Slowdown")
+_BITS = {
+    0x4: _POWER_CAP,
+    0x8: "HW Slowdown",
+    0x20: "SW Thermal Slowdown",
+    0x40: "HW Thermal Slowdown",
+    0x80: "HW Power Brake Slowdown",
+}
 _LOOK = "nvidia-smi -q -d POWER,PERFORMANCE,CLOCK (under load)"
 
 
@@ -155,6 +162,51 @@ def tables(scene: Scene) -> Iterator[Finding]:
             )
 
 
+def reasons(scene: Scene) -> Iterator[Finding]:
+    """CSV: reasons of lowered clocks, as words or as a mask, and lowered limits."""
+    for paste, table in scene.of(CsvTable):
+        for row in table.rows or ():
+            gpu = f"GPU{row['index']}" if "index" in row else "a GPU"
+            active = [one for one in _active(row) if one in _BRAKES]
+            if active:
+                yield Finding(
+                    rule="slowdown",
+                    level="warning",
+                    verdict=f"{gpu}: {', '.join(active)} is active",
+                    means="heat or power supply slows this GPU, and every job that includes it",
+                    next_step="nvidia-smi -q -d TEMPERATURE,POWER; fans, air flow, power supply",
+                    evidence=paste.find("reasons"),
+                )
+            limit, default = row.get("power_limit_w"), row.get("power_default_limit_w")
+            if _is_number(limit) and _is_number(default) and _float(limit) < _float(default):
+                yield Finding(
+                    rule="power_limit",
+                    level="warning",
+                    verdict=f"{gpu}: limited to {limit:g} W, {default:g} W is its default",
+                    means="it computes slower than its peers, and a job waits for its slowest GPU",
+                    next_step=f"sudo nvidia-smi -pl {default:g}",
+                    evidence=paste.find(r"power\.default_limit"),
+                )
+
+
+def _active(row: Mapping[str, Value]) -> list[str]:
+    """Reasons that a row names as active.
+
+    Source: NVIDIA NVML, nvml.h, nvmlClocksEventReason*: the bits of the mask.
+    """
+    found = []
+    for column, value in row.items():
+        if "_reasons_" not in column:
+            continue
+        if column.endswith("_reasons_active") and str(value).startswith("0x"):
+            mask = int(str(value), 16)
+            found += [word for bit, word in _BITS.items() if mask & bit]
+        elif value == "Active":
+            name = column.partition("_reasons_")[2].replace("_", " ")
+            found += [word for word in _BITS.values() if word.lower() == name]
+    return list(dict.fromkeys(found))
+
+
 def overview(scene: Scene) -> Iterator[Finding]:
     """The table that nvidia-smi prints without an option."""
     for paste, table in scene.of(Table):
@@ -192,6 +244,16 @@ def samples(scene: Scene) -> Iterator[Finding]:
             else "no column of power"
         )
         lost = f"; unavailable for {', '.join(dict.fromkeys(named))}" if named and power else ""
+        hot = [f"GPU{one['gpu']}" for one in found.samples if one.get("tviol_bool")]
+        if hot:
+            yield Finding(
+                rule="slowdown",
+                level="warning",
+                verdict=f"{', '.join(dict.fromkeys(hot))}: clocks lowered by heat in some sample",
+                means="a hot GPU slows every job that includes it",
+                next_step="nvidia-smi -q -d TEMPERATURE; fans, air flow",
+                evidence=paste.find(r"\btviol\b"),
+            )
         traffic = "; traffic over PCIe is in its columns" if _has(found, "pci") else ""
         yield Finding(
             rule="samples",

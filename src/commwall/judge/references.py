@@ -44,15 +44,15 @@ def reference_for(
         and one.from_bytes <= size_bytes <= (one.to_bytes or size_bytes)
     ]
     share = scene.facts.thresholds.tolerated_share_of_achieved.value
-    reached = [one for one in fitting if rate >= share * one.least.value]
+    reached = [one for one in fitting if rate >= share * one.least_bytes_per_s]
     if reached:
-        return max(reached, key=lambda one: one.least.value)
-    return min(fitting, key=lambda one: one.least.value, default=None)
+        return max(reached, key=lambda one: one.least_bytes_per_s)
+    return min(fitting, key=lambda one: one.least_bytes_per_s, default=None)
 
 
 def words_of(reference: Achieved) -> str:
     """What others reach, in words."""
-    least, most = reference.least.value, reference.most.value
+    least, most = reference.least_bytes_per_s, reference.most_bytes_per_s
     span = rate_text(least) if least == most else f"{rate_text(least)} to {rate_text(most)}"
     algorithm = {"ring": " by rings", "nvls": " with reduction in the switch (NVLS)"}
     return f"others reach {span}{algorithm.get(reference.algorithm or '', '')}"

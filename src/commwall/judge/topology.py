@@ -196,7 +196,7 @@ def _uniform(paste: Pasted, topo: Topology, scene: Scene) -> Finding:
         rate = f", {rate_text(pair)} per direction"
         sources = (gpu.nvlink_bytes_per_s.source,)
         direct = links * ((topo.gpu_count or 2) - 1) == most
-        if links < most and not direct:
+        if links < most and not direct and gpu.reach != "direct":
             extra = f"; these GPUs have {most} links"
     return Finding(
         rule="links",
@@ -226,7 +226,9 @@ def _partial(paste: Pasted, topo: Topology) -> Finding:
             level="good" if rest else "note",
             verdict=f"{some}{others}; a ring over all GPUs takes NVLink alone",
             means="SYS or NODE as the worst pair does not mean PCIe here: rings over all GPUs stay "
-            "on NVLink. Subsets of GPUs differ: choose such that have NVLink",
+            "on NVLink. Subsets of GPUs differ: choose such that have NVLink"
+            if rest
+            else "pairs differ in links: put ranks that talk most where there are more",
             next_step=LOG,
             evidence=evidence,
         )

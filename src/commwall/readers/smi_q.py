@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from commwall.readers.nvidia_smi import error_of, value_in
+from commwall.readers.nvidia_smi import error_of, is_unavailable, value_in
 from commwall.readers.reading import Reading, Unavailable
 from commwall.readers.refusal import Unreadable
 from commwall.schema.base import Model
@@ -28,6 +28,8 @@ _REASONS = ("Clocks Event Reasons", "Clocks Throttle Reasons")
 _LAST_REASONS = ("Display Clock Setting", "SW Thermal Slowdown")
 _DRAW = ("Power Draw", "Average Power Draw")
 _LIMIT = ("Current Power Limit", "Power Limit")
+_GENERATION, _WIDTH, _FABRIC = "PCIe Generation", "Link Width", "Fabric"
+_COUNT = re.compile(r"([1-9][0-9]?)x?")
 _WATT = "W"
 _IDLE = "Idle"
 _TIMESTAMP = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4}")
@@ -53,6 +55,13 @@ class QueriedGpu(Model):
     """Reasons that are active, Idle among them."""
     throttled: bool | None
     """Whether one is active besides Idle; None where reasons are not all there."""
+    pcie_generation: int | None = None
+    """Of its link as it is now: lower where it idles."""
+    pcie_generation_max: int | None = None
+    pcie_width: int | None = None
+    pcie_width_max: int | None = None
+    fabric_state: str | None = None
+    """Of the NVSwitch fabric, in nvidia-smi's words: Completed, In Progress …"""
 
 
 class Query(Reading):
@@ -195,7 +204,23 @@ def _queried(block: _Block) -> QueriedGpu:
         ),
         throttle_active=active,
         throttled=None if active is None else any(reason != _IDLE for reason in active),
+        pcie_generation=_count(block, _GENERATION, "Current"),
+        pcie_generation_max=_count(block, _GENERATION, "Max"),
+        pcie_width=_count(block, _WIDTH, "Current"),
+        pcie_width_max=_count(block, _WIDTH, "Max"),
+        fabric_state=_fabric_state(block),
     )
+
+
+def _count(block: _Block, section: str, key: str) -> int | None:
+    """A number such as `16x`; None where it is not told."""
+    found = _COUNT.fullmatch(block.values.get((section, key)) or "")
+    return int(found[1]) if found else None
+
+
+def _fabric_state(block: _Block) -> str | None:
+    state = block.values.get((_FABRIC, "State"))
+    return None if state is None or is_unavailable(state) else state
 
 
 def _first(section: Mapping[str, str], keys: tuple[str, ...]) -> str | None:
