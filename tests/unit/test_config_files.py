@@ -153,6 +153,11 @@ def test_an_nccl_variable_that_does_not_exist_is_refused_with_the_nearest(root: 
     assert "did you mean 'NCCL_NSOCKS_PERTHREAD'?" in text
 
 
+def test_a_value_that_a_variable_does_not_take_is_told(root: Path) -> None:
+    _nccl_platform(root, "cuda", "NCCL_ALGO")
+    assert "treatment.variables.NCCL_ALGO: it knows Ring, Tree" in refused(root)
+
+
 def test_a_treatment_must_suit_its_device(root: Path) -> None:
     _nccl_platform(root, "cpu", "NCCL_P2P_DISABLE")
     assert "act on device cuda only" in refused(root)

@@ -8,7 +8,7 @@ import pytest
 from commwall.host.energy import EnergySampler
 from commwall.host.machine import Machine, fingerprint
 from commwall.measure import session
-from commwall.measure.admission import gpu_refusal
+from commwall.measure.admission import gpu_refusal, variable_refusal
 from commwall.measure.configuration import Campaign, load_campaigns
 from commwall.measure.duration import expected_plan_s
 from commwall.measure.fitting import machine_kind
@@ -158,6 +158,26 @@ def test_platforms_are_called_after_the_gpus(name: str, kind: str) -> None:
 def refused(campaign: Campaign, own: Machine, memory: Path, **environment: str) -> str | None:
     facts = own.facts.model_copy(update={"link_matrix": NVLINK})
     return gpu_refusal(build_plan(campaign, facts, "words").platforms, own, environment, memory)
+
+
+@pytest.mark.parametrize(
+    ("nccl", "words"),
+    [
+        ("2.28.9", None),
+        (
+            "2.30.7",
+            "NCCL_SHM_USE_CUDA_MEMCPY=1: NCCL reads it up to release 2.29 only (NCCL 2.30.7)",
+        ),
+        (None, None),
+    ],
+)
+def test_a_variable_that_this_nccl_ignores_is_refused(nccl: str | None, words: str | None) -> None:
+    (paths,) = load_campaigns(ROOT, ["paths"])
+    plan = build_plan(paths, machine(2, link_matrix=NVLINK), "words")
+    packages = {"torch": "2.13.0"} | ({"nvidia-nccl-cu13": nccl} if nccl else {})
+    refusal = variable_refusal(ROOT, plan.platforms, packages)
+    assert (refusal is None) == (words is None)
+    assert (words or "") in (refusal or "")
 
 
 def test_instances_and_little_shared_memory_are_refused_by_name(

@@ -49,7 +49,9 @@ def refusal(root: Path, plan: Plan, machine: Machine, manifest: Manifest | None)
     on_gpus = tuple(platform for platform in plan.platforms if platform.device == "cuda")
     if not on_gpus:
         return None
-    return gpu_refusal(on_gpus, machine, os.environ) or variable_refusal(root, on_gpus, manifest)
+    return gpu_refusal(on_gpus, machine, os.environ) or variable_refusal(
+        root, on_gpus, manifest.packages
+    )
 
 
 def gpu_refusal(
@@ -80,7 +82,7 @@ def gpu_refusal(
 
 
 def variable_refusal(
-    root: Path, platforms: tuple[PlannedPlatform, ...], manifest: Manifest
+    root: Path, platforms: tuple[PlannedPlatform, ...], packages: Mapping[str, str]
 ) -> str | None:
     """Why the treatments' variables cannot do what they say in this release of NCCL; None if
     nothing is known against them.
@@ -88,13 +90,13 @@ def variable_refusal(
     Args:
         root: the checkout.
         platforms: those on GPUs.
-        manifest: of the environment that measures, which has NCCL's version.
+        packages: of the environment that measures, by name, with their versions.
 
     Raises:
         ConfigError: if the facts of NCCL's variables are absent or malformed.
     """
-    packages = manifest.packages.items()
-    version = next((found for name, found in packages if name.startswith(NCCL_PACKAGE)), None)
+    found = (version for name, version in packages.items() if name.startswith(NCCL_PACKAGE))
+    version = next(found, None)
     facts = read_variables(root)
     for platform in platforms:
         if isinstance(platform.treatment, NcclVariables):
