@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commwall.judge.facts import read_facts
-from commwall.judge.rules import judge
+from commwall.judge.handover import Expectations
 from commwall.judge.scene import Scene, paste
 from commwall.readers.detection import MODULES, read_text
 from commwall.readers.refusal import Unreadable
+from commwall.report.acceptance import hand_over, page_of
 from tests.corpus import LOSSLESS, LOSSY, expected, text_of
 
 INPUTS = [text_of(item["input"]) for kind in MODULES for item in expected(kind)]
@@ -107,8 +108,10 @@ def _take(text: str, kind: str | None) -> None:
     if kind:
         read_text(text, kind).model_dump_json()
         return
-    for finding in judge(Scene((paste("text", text),), FACTS)):
+    found = hand_over(Scene((paste("text", text),), FACTS), Expectations())
+    for finding in found.findings:
         finding.model_dump_json()
+    page_of(found)
 
 
 def problem_of(text: str, kind: str | None) -> str | None:

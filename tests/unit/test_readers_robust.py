@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from commwall.cli.main import main
+from commwall.judge.rules import judge
+from commwall.judge.scene import Scene, paste
 from commwall.readers.cleaning import clean
 from commwall.readers.detection import MODULES, detect, read_text
 from commwall.readers.refusal import Unreadable
 from tests.corpus import CORPUS, expected, text_of
-from tests.fuzz import INPUTS, MEGABYTE, PIECES, SECONDS_PER_MEGABYTE, problem_of, problems
+from tests.fuzz import FACTS, INPUTS, MEGABYTE, PIECES, SECONDS_PER_MEGABYTE, problem_of, problems
 
 FUZZ_SECONDS = 2.0
 
@@ -58,6 +60,14 @@ def test_time_is_linear(name: str, kind: str) -> None:
     started = time.process_time()
     outcome(text, kind)
     assert time.process_time() - started < SECONDS_PER_MEGABYTE / 4  # quadratic: tens of seconds
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_judging_time_is_linear(name: str) -> None:
+    text = LONG[name] * (MEGABYTE // 20 // len(LONG[name]))
+    started = time.process_time()
+    judge(Scene((paste("text", text),), FACTS))
+    assert time.process_time() - started < SECONDS_PER_MEGABYTE / 4
 
 
 @pytest.mark.parametrize("text", INPUTS)

@@ -56,7 +56,7 @@ def _count(case: Case) -> Check:
         told or None,
         found == [want or found[0]] if found else False,
         reason="nvidia-smi -L" if not found else "files disagree, or GPUs are missing",
-        evidence=_first(case, r"GPU [0-9]+: |^\s*GPU0\b"),
+        evidence=_first(case, r"GPU [0-9]+: |^[ \t]*GPU0\b"),
     )
 
 

@@ -93,7 +93,7 @@ def failure(scene: Scene) -> Iterator[Finding]:
                 verdict="the end of the table is not there",
                 means="rows that are there count; whether all results were right is not known",
                 next_step="paste the whole output",
-                evidence=paste.find(r"^[^\n]*\S[^\n]*\n?\Z"),
+                evidence=paste.last(),
             )
 
 
@@ -163,8 +163,9 @@ def largest_row(test: NcclTest) -> PerfRow | None:
 
 
 def _row_line(paste: Pasted, row: PerfRow) -> tuple[Evidence, ...]:
-    return paste.find(rf"^[^\n]{{0,60}}?\b{row.size}[ \t]+{row.count or ''}") or paste.find(
-        rf'"size"\s*:\s*{row.size}\b'
+    count = row.count if row.count is not None else ""
+    return paste.find(rf"(?<!\S){row.size}[ \t]+{count}(?!\d)") or paste.find(
+        rf'"size"[ \t]*:[ \t]*{row.size}(?!\d)'
     )
 
 

@@ -80,7 +80,7 @@ def partitions(scene: Scene) -> Iterator[Finding]:
                 means="instances reach neither NVLink nor each other's memory: they do not count "
                 "as GPUs, and training over several goes through host memory if at all",
                 next_step=f"as root: nvidia-smi -i {parts[0].index} -mig 0",
-                evidence=paste.find(r"^\s*MIG "),
+                evidence=paste.find(r"^[ \t]*MIG "),
             )
         elif not found.partial:
             yield Finding(

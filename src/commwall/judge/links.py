@@ -133,7 +133,7 @@ def fabric(scene: Scene) -> Iterator[Finding]:
                     means="CUDA does not start on this GPU, or not with NVLink, until the fabric "
                     "manager has done its work",
                     next_step=_FABRIC,
-                    evidence=paste.find(rf"State +: {gpu.fabric_state}"),
+                    evidence=paste.below(gpu.bus_id, r"^[ \t]*State +: "),
                 )
 
 

@@ -105,7 +105,7 @@ def queried(scene: Scene) -> Iterator[Finding]:
                     if not (old and idle)
                     else "whether the link is slow cannot be said from an idle reading",
                     next_step=UNDER_LOAD if old and idle else _SLOT,
-                    evidence=paste.find(gpu.bus_id),
+                    evidence=paste.below(gpu.bus_id, "Link Width" if narrow else "PCIe Generation"),
                 )
 
 

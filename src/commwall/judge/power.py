@@ -31,7 +31,7 @@ def caps(scene: Scene) -> Iterator[Finding]:
         for at, gpu in enumerate(query.gpus or ()):
             if _POWER_CAP not in (gpu.throttle_active or ()):
                 continue
-            evidence = (*paste.find(rf"{gpu.bus_id}"), *paste.find(rf"{_POWER_CAP} +: Active"))
+            evidence = paste.below(gpu.bus_id, rf"{_POWER_CAP} +: Active")
             draw, limit = gpu.power_draw_w, gpu.power_limit_w
             if not isinstance(draw, float) or not isinstance(limit, float) or not limit:
                 yield Finding(
@@ -70,7 +70,7 @@ def brakes(scene: Scene) -> Iterator[Finding]:
                     verdict=f"GPU{at}: {', '.join(active)} is active",
                     means="heat or power supply slows this GPU, and every job that includes it",
                     next_step="nvidia-smi -q -d TEMPERATURE,POWER; fans, air flow, power supply",
-                    evidence=paste.find(rf"{active[0]} +: Active"),
+                    evidence=paste.below(gpu.bus_id, rf"{active[0]} +: Active"),
                 )
 
 
@@ -86,10 +86,7 @@ def limits(scene: Scene) -> Iterator[Finding]:
                     f"{gpu.default_limit_w:g} W is its default",
                     means="it computes slower than its peers, and a job waits for its slowest GPU",
                     next_step=f"sudo nvidia-smi -i {at} -pl {gpu.default_limit_w:g}",
-                    evidence=(
-                        *paste.find(gpu.bus_id),
-                        *paste.find(rf"Power Limit +: {gpu.power_limit_w:.2f} W"),
-                    ),
+                    evidence=paste.below(gpu.bus_id, rf"Power Limit +: {gpu.power_limit_w:.2f} W"),
                 )
 
 
@@ -108,8 +105,9 @@ def steady(scene: Scene) -> Iterator[Finding]:
                 next_step=_LOOK if _idle(query) else None,
                 evidence=paste.find(r"Clocks (?:Event|Throttle) Reasons"),
             )
-        told = [(at, gpu.instant_power_w) for at, gpu in gpus if at in lost]
-        for at, instant in told:
+        told = [(at, gpu) for at, gpu in gpus if at in lost]
+        for at, gpu in told:
+            instant = gpu.instant_power_w
             also = f"; its instantaneous draw is {instant:g} W" if _is_number(instant) else ""
             yield Finding(
                 rule="power_untold",
@@ -117,7 +115,7 @@ def steady(scene: Scene) -> Iterator[Finding]:
                 verdict=f"GPU{at}: average power is unavailable{also}",
                 means="energy cannot be counted from it; it is not 0 W",
                 next_step=None if also else "use the energy counter, or leave energy out",
-                evidence=paste.find(r"Power Draw +: N/A"),
+                evidence=paste.below(gpu.bus_id, r"Power Draw +: "),
             )
         for at, gpu in gpus:
             if _is_number(gpu.power_draw_w) and gpu.throttle_active is None:
@@ -127,7 +125,7 @@ def steady(scene: Scene) -> Iterator[Finding]:
                     verdict=f"GPU{at}: draws {gpu.power_draw_w:g} of {_watts(gpu)}",
                     means="whether something lowers its clocks this file does not say",
                     next_step=_LOOK,
-                    evidence=paste.find(rf"Power Draw +: {gpu.power_draw_w:.2f} W"),
+                    evidence=paste.below(gpu.bus_id, rf"Power Draw +: {gpu.power_draw_w:.2f} W"),
                 )
 
 

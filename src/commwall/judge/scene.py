@@ -74,6 +74,27 @@ class Pasted:
                 break
         return tuple(found)
 
+    def below(self, heading: str, pattern: str) -> tuple[Evidence, ...]:
+        """A heading, and the first line below it in which a pattern is found.
+
+        Args:
+            heading: text of the heading, as it stands.
+            pattern: a regular expression.
+        """
+        start = self.text.find(heading)
+        if start < 0:
+            return ()
+        first = self.text.count("\n", 0, start) + 1
+        match = re.compile(pattern, re.MULTILINE).search(self.text, start)
+        if match is None:
+            return (self.at(first),)
+        return (self.at(first), self.at(first + self.text.count("\n", start, match.start())))
+
+    def last(self) -> tuple[Evidence, ...]:
+        """The last line that says something."""
+        number = self.text.count("\n", 0, len(self.text.rstrip())) + 1
+        return (self.at(number),)
+
     def whole(self, text: str) -> tuple[Evidence, ...]:
         """The file as evidence of what no single line says."""
         return (Evidence(file=self.name, line=None, text=text),)

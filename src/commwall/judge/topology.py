@@ -112,7 +112,7 @@ def peer_access(scene: Scene) -> Iterator[Finding]:
             continue
         status = topo.p2p_matrix.status
         refused = {pair: word for pair, word in status.items() if word != "OK"}
-        rows = paste.find(r"^\s*GPU[0-9]+(\s+(X|OK|CNS|GNS|TNS|NS|DR|U))+\s*$", most=3)
+        rows = paste.find(r"^[ \t]*GPU[0-9]+(?:[ \t]+(?:X|OK|CNS|GNS|TNS|NS|DR|U))+[ \t]*$", most=3)
         if topo.p2p_supported:
             yield Finding(
                 rule="peer_access",
