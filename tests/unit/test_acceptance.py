@@ -12,6 +12,7 @@ from commwall.judge.handover import Check, Expectations, summary
 from commwall.judge.scene import Scene, paste
 from commwall.report.acceptance import hand_over, open_files, page_of
 from commwall.schema.errors import ConfigError
+from tests.contracts.tree import ROOT
 from tests.corpus import text_of
 from tests.unit.test_judge import H200
 from tests.unit.test_judge_corpus import FACTS, INPUTS
@@ -166,3 +167,13 @@ def test_a_notebook_opens_files(tmp_path: Path) -> None:
     assert len(found.checks) == 16
     with pytest.raises(ConfigError, match="cannot read expectations"):
         open_files([], str(tmp_path / "no.yaml"), str(tmp_path))
+
+
+def test_the_notebook_runs() -> None:
+    text = (ROOT / "notebooks/acceptance.py").read_text(encoding="utf-8")
+    files = [str(H200 / name) for name in SAMPLE]
+    assert "files = []" in text
+    cells = text.replace("files = []", f"files = {files!r}").replace('".."', repr(str(ROOT)))
+    names: dict[str, object] = {}
+    exec(compile(cells, "acceptance.py", "exec"), names)
+    assert len(names["found"].checks) == 16  # type: ignore[attr-defined]

@@ -31,7 +31,8 @@ def checks(case: Case) -> tuple[Check, ...]:
 
 def _model(case: Case) -> Check:
     names = case.scene.gpu_names
-    want = case.wanted.gpu or (names[0] if len(names) == 1 and case.gpu else None)
+    alone = names[0] if len(names) == 1 and case.gpu else None
+    want = case.wanted.gpu or alone or ("one kind" if len(names) > 1 else None)
     return compared(
         "model of GPU",
         want,

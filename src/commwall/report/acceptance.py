@@ -33,6 +33,13 @@ from commwall.schema.parsing import parse_model, parse_yaml
 EXPECTATIONS = Path("config/acceptance.yaml")
 TITLE = "Acceptance of a machine"
 _CSS = Path(__file__).with_name("templates") / "page.css"
+_OWN_CSS = """
+td { overflow-wrap: anywhere; min-width: 3.5rem; }
+tr.fail td:nth-child(2), tr.fault td:nth-child(1) { color: #a30000; font-weight: 600; }
+tr.open td, tr.open th { color: var(--muted); font-weight: 400; }
+@media print { @page { size: landscape; margin: 1cm; } }
+"""
+"""Evidence has words without blanks; what fails is red and says so in words."""
 _WORDS = {
     "pass": "It is what was expected.",
     "warn": "Nothing fails; some values lie in doubt.",
@@ -112,7 +119,7 @@ def table_of_checks(found: HandOver) -> Html:
     """Expected against found."""
     rows = [
         (
-            "refused" if one.outcome == "open" else "decided",
+            one.outcome,
             (one.item, one.outcome, one.expected, one.found, one.reason, _lines(one.evidence)),
         )
         for one in found.checks
@@ -129,7 +136,7 @@ def table_of_findings(found: HandOver) -> Html:
     """Every verdict with its evidence."""
     rows = [
         (
-            "decided",
+            one.level,
             (one.level, one.verdict, one.means, one.next_step or "", _lines(one.evidence)),
         )
         for one in found.findings
@@ -141,8 +148,12 @@ def table_of_findings(found: HandOver) -> Html:
 
 def limits(found: HandOver) -> Html:
     """What such a hand-over does not show."""
-    refused = [f"not read: {one.name} ({one.refused})" for one in found.scene.pasted if one.refused]
-    files = ", ".join(one.name for one in found.scene.pasted)
+    refused = [
+        f"not read: {Path(one.name).name} ({one.refused})"
+        for one in found.scene.pasted
+        if one.refused
+    ]
+    files = ", ".join(Path(one.name).name for one in found.scene.pasted)
     sources = sorted({source for one in found.findings for source in one.sources})
     return joined(
         [
@@ -166,20 +177,27 @@ def limits(found: HandOver) -> Html:
 def page_of(found: HandOver) -> str:
     """The whole page, self-contained."""
     body = joined(
-        [headline(found), table_of_checks(found), table_of_findings(found), limits(found)]
+        [
+            headline(found),
+            table_of_checks(found),
+            folded("Every verdict, with its lines", table_of_findings(found)),
+            limits(found),
+        ]
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'\">\n"
-        f"<title>{TITLE}</title>\n<style>{_CSS.read_text(encoding='utf-8')}</style>\n</head>\n"
+        f"<title>{TITLE}</title>\n<style>{_CSS.read_text(encoding='utf-8')}{_OWN_CSS}</style>\n</head>\n"
         f"<body>\n<main>\n<h1>{TITLE}</h1>\n{body.markup}\n</main>\n</body>\n</html>\n"
     )
 
 
 def _lines(evidence: Sequence[Evidence]) -> str:
     return "; ".join(
-        f"{one.file}:{one.line}: {one.text}" if one.line else f"{one.file}: {one.text}"
+        f"{Path(one.file).name}:{one.line}: {one.text}"
+        if one.line
+        else f"{Path(one.file).name}: {one.text}"
         for one in evidence[:2]
     )
