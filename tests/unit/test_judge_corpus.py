@@ -4,6 +4,7 @@ A file is judged alone here; what it does not say, no verdict may say.
 """
 
 import functools
+import random
 
 import pytest
 
@@ -13,7 +14,7 @@ from commwall.judge.rules import judge
 from commwall.judge.scene import Scene, paste
 from commwall.readers.detection import MODULES
 from tests.contracts.tree import ROOT
-from tests.corpus import expected, text_of
+from tests.corpus import LOSSLESS, LOSSY, expected, text_of
 
 FACTS = read_facts(ROOT)
 INPUTS = {
@@ -131,6 +132,29 @@ def test_every_verdict_shows_its_lines(name: str) -> None:
         for one in finding.evidence:
             assert one.line is not None
             assert one.text.rstrip("…") in " ".join(lines[one.line - 1].split())
+
+
+def told(text: str) -> list[tuple[str, str]]:
+    found = judge(Scene((paste("text", text),), FACTS))
+    return [(finding.level, finding.rule) for finding in found]
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_what_terminals_and_launchers_add_changes_no_verdict(name: str) -> None:
+    text = text_of(INPUTS[name])
+    changes = LOSSLESS.values() if not INPUTS[name].endswith(".json") else [LOSSLESS["returns"]]
+    for change in changes:
+        assert told(change(text, random.Random(name))) == told(text)
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_what_is_lost_makes_no_machine_better_or_broken(name: str) -> None:
+    text = text_of(INPUTS[name])
+    before = {*told(text), ("fault", "start_failed")}  # less of the reason for a failure
+    dice = random.Random(name)
+    for change in LOSSY.values():
+        new = {*told(change(text, dice))} - before
+        assert {(level, rule) for level, rule in new if level in ("fault", "good")} == set()
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ def share(scene: Scene) -> Iterator[Finding]:
         least = scene.facts.thresholds.large_message_bytes.value
         if row.size < least:
             yield _too_small(paste, row, least)
+        elif test.nranks is None:
+            yield _unknown_ranks(paste, row)
         elif (test.nnodes or 1) > 1:
             yield _between_hosts(paste, row, test)
         else:
@@ -181,6 +183,18 @@ def _too_small(paste: Pasted, row: PerfRow, least: float) -> Finding:
     )
 
 
+def _unknown_ranks(paste: Pasted, row: PerfRow) -> Finding:
+    return Finding(
+        rule="share_of_bound",
+        level="unknown",
+        verdict=f"{rate_text(rate_of(row))} busbw at {size_text(row.size)}: the list of ranks is "
+        "missing or not whole, so that neither GPUs nor hosts are known",
+        means="whether that is much or little cannot be said from this file",
+        next_step="paste the whole output, from the line 'nThread' on",
+        evidence=_row_line(paste, row),
+    )
+
+
 def _between_hosts(paste: Pasted, row: PerfRow, test: NcclTest) -> Finding:
     return Finding(
         rule="share_of_bound",
@@ -203,7 +217,7 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
         return _impossible(paste, row, bound)
     operation = test.collective or test.collective_from_ratio or ""
     reference = reference_for(scene, paste, operation, test.nranks, row.size, bound, rate)
-    level, means = _level(rate, bound, reference, scene)
+    level, means = _level(row, bound, reference, scene)
     told = f"; {words_of(reference)}" if reference else "; no reference on file for this case"
     fits = fitting_pcie(rate, scene) if bound.path != "nvlink" else ""
     above = (
@@ -232,9 +246,10 @@ def _next(level: Level, bound: Bound) -> str | None:
 
 
 def _level(
-    rate: float, bound: Bound, reference: Achieved | None, scene: Scene
+    row: PerfRow, bound: Bound, reference: Achieved | None, scene: Scene
 ) -> tuple[Level, str]:
-    limits = scene.facts.thresholds
+    """Level of a row's rate, and what it means."""
+    limits, rate = scene.facts.thresholds, rate_of(row)
     least = reference.least_bytes_per_s if reference else None
     if bound.path == "not nvlink":
         return "warning", (
@@ -257,7 +272,8 @@ def _level(
         )
     if rate >= limits.usual_share_of_nvlink.value * bound.bytes_per_s:
         return "good", "normal: NCCL reaches about 80 % of NVLink's nominal rate"
-    if rate >= limits.poor_share_of_nvlink.value * bound.bytes_per_s:
+    small = row.size < limits.saturating_message_bytes.value
+    if small or rate >= limits.poor_share_of_nvlink.value * bound.bytes_per_s:
         return "note", "NVLink works; larger messages come nearer to its rate"
     return "warning", "far below what NVLink gives: not all traffic takes it, or links are down"
 

@@ -74,6 +74,7 @@ class Thresholds(Model):
     """Where a value becomes a verdict."""
 
     large_message_bytes: Fact
+    saturating_message_bytes: Fact
     usual_share_of_nvlink: Fact
     poor_share_of_nvlink: Fact
     tolerated_share_of_achieved: Fact

@@ -32,16 +32,17 @@ def all_up(scene: Scene) -> Iterator[Finding]:
             if (links := known[gpu.name]) and links.nvlinks
             if (gpu.active_links or 0) < links.nvlinks.value
         ]
+        differ = short or len(counts) > 1
         yield Finding(
             rule="nvlinks",
-            level="warning" if short or len(counts) > 1 else "good",
+            level="unknown" if differ else "good",
             verdict=f"all NVLinks that are listed are up: {told} a GPU, {rates} GB/s together in "
             "one direction" + (f"; but {', '.join(short)}" if short else ""),
-            means="links that the board does not connect are not listed, so that the topology must "
-            "say which GPUs they join"
-            if short
+            means="the text is cut off, or links are missing in it: those that are down are listed "
+            "as inactive as a rule"
+            if differ
             else "NVLink has its full rate on these GPUs; which GPUs it joins, the topology says",
-            next_step="nvidia-smi topo -m",
+            next_step=_COMMAND if differ else "nvidia-smi topo -m",
             evidence=_headings(paste, found.gpus[:3]),
             sources=tuple(
                 dict.fromkeys(
@@ -85,7 +86,7 @@ def whole_gpus(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="nvlink_absent",
                 level="note",
-                verdict=f"{names}: no NVLink to ask for",
+                verdict=f"{names}: NVLink does not answer: there is none, or no link of it is up",
                 means="their traffic goes over PCIe or host memory",
                 next_step="nvidia-smi topo -m",
                 evidence=_headings(paste, lacking[:3]),
