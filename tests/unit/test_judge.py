@@ -117,6 +117,29 @@ def test_a_low_rate_is_set_against_what_others_reach() -> None:
     assert (found.level, "others reach 365 GB/s to 370 GB/s" in found.verdict) == ("warning", True)
 
 
+def test_reduction_in_the_switch_is_told_apart() -> None:
+    run = text_of(INPUTS["nt-2023-h100-allreduce-16g"])
+    by_ring = (
+        run.replace("478.13", "367.00").replace("476.01", "367.00").replace("273.22", "209.71")
+    )
+    found = of(judged(run=by_ring.replace("272.01", "209.71")), "share_of_bound")
+    assert "365 GB/s to 370 GB/s by rings (others reach 475 GB/s" in found.verdict
+
+
+def test_names_in_json_count() -> None:
+    half = {"time": 3000.0, "alg_bw": 340.0, "bus_bw": 340.0, "nwrong": 0}
+    row = {"size": 2**30, "count": 2**28, "type": "float", "out_of_place": half, "in_place": half}
+    devices = [{"rank": rank, "hostname": "a", "device_info": "NVIDIA H200"} for rank in range(2)]
+    run = {"version": 1, "nccl_version": 22809, "config": {"devices": devices}, "results": [row]}
+    found = of(judged(run=json.dumps(run, indent=1)), "share_of_bound")
+    assert (found.level, "76% of the 450 GB/s" in found.verdict) == ("good", True)
+
+
+def test_another_vendors_runs_are_not_judged() -> None:
+    run = table(2**30, 300.0).replace("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X")
+    assert {one.rule for one in judged(run=run)} == {"not_nvidia"}
+
+
 def test_small_messages_say_nothing_of_a_link() -> None:
     found = of(judged(run=table(2**20, 3.0)), "share_of_bound")
     assert (found.level, "latency decides" in found.verdict) == ("unknown", True)

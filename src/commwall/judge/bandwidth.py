@@ -9,7 +9,7 @@ from commwall.judge.bounds import Bound, bound_of, fitting_pcie
 from commwall.judge.facts import Achieved
 from commwall.judge.finding import Evidence, Finding, Level
 from commwall.judge.pcie import UNDER_LOAD
-from commwall.judge.references import reference_for, words_of
+from commwall.judge.references import nearest_of, references_for, words_of
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
 from commwall.readers.nccl_tests import NcclTest, PerfRow
@@ -216,21 +216,29 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
     if rate > bound.most_bytes_per_s:
         return _impossible(paste, row, bound)
     operation = test.collective or test.collective_from_ratio or ""
-    reference = reference_for(scene, paste, operation, test.nranks, row.size, bound, rate)
+    fitting = references_for(scene, paste, operation, test.nranks, row.size, bound)
+    reference = nearest_of(fitting, rate, scene)
     level, means = _level(row, bound, reference, scene)
     told = f"; {words_of(reference)}" if reference else "; no reference on file for this case"
+    if reference and reference.algorithm == "ring" and fitting[-1].algorithm == "nvls":
+        told += f" ({words_of(fitting[-1])})"
     fits = fitting_pcie(rate, scene) if bound.path != "nvlink" else ""
+    by_switch = rate > bound.bytes_per_s or (reference and reference.algorithm == "nvls")
+    wire = (
+        f" (the switch reduces, NVLS: each GPU sends {rate_text(bound.wire_of(rate))}, "
+        f"{bound.wire_of(rate) / bound.bytes_per_s:.0%} of its links' rate)"
+        if by_switch
+        else ""
+    )
     above = (
-        f"above the ring's bound of {rate_text(bound.bytes_per_s)}, so the switch reduces (NVLS)"
-        f": each GPU sends {rate_text(bound.wire_of(rate))}, "
-        f"{bound.wire_of(rate) / bound.bytes_per_s:.0%} of its links' rate"
+        f"above the ring's bound of {rate_text(bound.bytes_per_s)}"
         if rate > bound.bytes_per_s
         else f"{rate / bound.bytes_per_s:.0%} of the {rate_text(bound.bytes_per_s)} of {bound.what}"
     )
     return Finding(
         rule="share_of_bound",
         level=level,
-        verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}, {above}{fits}{told}. "
+        verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}, {above}{wire}{fits}{told}. "
         f"Way: {bound.why}",
         means=means,
         next_step=_next(level, bound),
@@ -281,11 +289,13 @@ def _level(
 def _no_bound(paste: Pasted, row: PerfRow, scene: Scene) -> Finding:
     names = ", ".join(scene.gpu_names) or "no GPU is named"
     rate = rate_of(row)
+    newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie, default=0)) or rate
+    hint = "; no PCIe link carries that, so it is NVLink" if rate > newest else ""
     return Finding(
         rule="share_of_bound",
         level="unknown",
         verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}: no figures on file for these "
-        f"GPUs ({names})" + fitting_pcie(rate, scene),
+        f"GPUs ({names}){hint or fitting_pcie(rate, scene)}",
         means="whether that is much or little cannot be said from this file",
         next_step=f"nvidia-smi -L; nvidia-smi topo -m; {LOG}",
         evidence=_row_line(paste, row),

@@ -3,24 +3,18 @@
 Layer: judge. Reads no file.
 """
 
+from collections.abc import Sequence
+
 from commwall.judge.bounds import Bound
 from commwall.judge.facts import Achieved
 from commwall.judge.scene import Pasted, Scene, names_in
 from commwall.schema.units import rate_text
 
 
-def reference_for(
-    scene: Scene,
-    paste: Pasted,
-    operation: str,
-    ranks: int | None,
-    size_bytes: int,
-    bound: Bound,
-    rate: float,
-) -> Achieved | None:
-    """The reference of the same GPUs, operation, number of GPUs, size and way; None without one.
-
-    Of two that differ in the algorithm it is the one that the rate has reached, else the lower.
+def references_for(
+    scene: Scene, paste: Pasted, operation: str, ranks: int | None, size_bytes: int, bound: Bound
+) -> tuple[Achieved, ...]:
+    """References of the same GPUs, operation, number of GPUs, size and way, the lowest first.
 
     Args:
         scene: facts and files.
@@ -29,12 +23,11 @@ def reference_for(
         ranks: GPUs.
         size_bytes: of the message.
         bound: of the way that was taken.
-        rate: what was reached [byte/s].
     """
     names = tuple(names_in(paste)) or scene.gpu_names
     kinds = {scene.facts.kind_of(name) for name in names}
     path = "nvlink" if bound.path in ("nvlink", "not nvlink") else "pcie"
-    fitting = [
+    fitting = (
         one
         for one in scene.facts.achieved
         if kinds <= {*one.gpus}
@@ -42,12 +35,21 @@ def reference_for(
         and (ranks in one.ranks or not one.ranks)
         and one.path == path
         and one.from_bytes <= size_bytes <= (one.to_bytes or size_bytes)
-    ]
+    )
+    return tuple(sorted(fitting, key=lambda one: one.least_bytes_per_s))
+
+
+def nearest_of(fitting: Sequence[Achieved], rate: float, scene: Scene) -> Achieved | None:
+    """The highest reference that a rate has reached, else the lowest; None without one.
+
+    Args:
+        fitting: references, the lowest first.
+        rate: what was reached [byte/s].
+        scene: has the share that still counts as reached.
+    """
     share = scene.facts.thresholds.tolerated_share_of_achieved.value
     reached = [one for one in fitting if rate >= share * one.least_bytes_per_s]
-    if reached:
-        return max(reached, key=lambda one: one.least_bytes_per_s)
-    return min(fitting, key=lambda one: one.least_bytes_per_s, default=None)
+    return reached[-1] if reached else next(iter(fitting), None)
 
 
 def words_of(reference: Achieved) -> str:

@@ -26,6 +26,7 @@ _RANK_LINE = re.compile(
     r"#[ \t]+Rank[ \t]+[0-9]+ .*\bdevice[ \t]+[0-9]+[ \t]+\[[^\]]{1,20}\] (\S.{0,80}?)[ \t]*$",
     re.MULTILINE,
 )
+_JSON_NAME = re.compile(r'"\w{1,40}"\s{0,9}:\s{0,9}"((?:NVIDIA|Tesla|GeForce|TITAN) [^"\n]{1,80})"')
 R = TypeVar("R", bound=Reading)
 
 
@@ -139,7 +140,8 @@ def names_in(paste: Pasted) -> Iterator[str]:
         elif isinstance(reading, CsvTable):
             yield from _in_rows(reading)
         elif reading.kind == "nccl-tests":
-            yield from (match[1] for match in _RANK_LINE.finditer(paste.text))
+            pattern = _JSON_NAME if paste.text.lstrip().startswith("{") else _RANK_LINE
+            yield from (match[1] for match in pattern.finditer(paste.text))
 
 
 def _in_rows(table: CsvTable) -> Iterator[str]:

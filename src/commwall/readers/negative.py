@@ -17,6 +17,10 @@ _SIGNS: dict[str, tuple[str, str]] = {
         "rccl_banner",
         r"^RCCL version ?:|\bRCCL version [0-9]|^HIP version ?: |^Librccl path ?: |\blibrccl\.so",
     ),
+    "rccl-tests": (
+        "rccl_tests",
+        r"^#[ \t]+Rank[ \t]+[0-9]+ .{0,300}\] (?:AMD|Radeon|gfx[0-9])|\brccl-tests\b",
+    ),
     "rocm-smi": (
         "amd_rocm_smi",
         r"ROCm System Management Interface|^=+ End of ROCm SMI Log =+|^ROCM?-SMI(?:-LIB)? version:"
@@ -54,7 +58,7 @@ _WORDS = (
     *("RCCL", "rccl", "HIP version", "System Management Interface", "ROC", "XGMI", "two GPUs"),
     *("amd-smi", "AMD-SMI", "amdsmi_", " TABLE:", "xpu-smi", "XL", "GPU 0/0", "npu-smi", "NPU0"),
     *("HCCS_SW", "mthreads-gmi", "MTLink", "MTT S", "mx-smi", "MetaXLink", "MXC", "cnmon", "MLU"),
-    *("hl-smi", "HL-SMI"),
+    *("hl-smi", "HL-SMI", "] AMD", "] Radeon", "] gfx"),
 )
 """One of them is in every text that a pattern fits."""
 _SHOWTOPO = re.compile(r"between two GPUs|\(Topology\)")
