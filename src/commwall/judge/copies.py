@@ -72,7 +72,7 @@ def _peer_finding(
     paste: Pasted, test: BandwidthTest, values: list[float], run: Nvbandwidth, scene: Scene
 ) -> Finding:
     low, high = GB * min(values), GB * max(values)
-    span = f"{rate_text(low)} to {rate_text(high)}" if high > low else rate_text(low)
+    span = _span(low, high)
     gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
     slot = scene.facts.slot_of(gpu)
     slots = slot[1] if slot else 0.0
@@ -196,7 +196,7 @@ def hosts(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="host_copies",
                 level="good" if fine else "warning",
-                verdict=f"{test.name}: {rate_text(min(values))} to {rate_text(max(values))}, "
+                verdict=f"{test.name}: {_span(min(values), max(values))}, "
                 f"{min(values) / slots:.0%} of PCIe {generation}.0 x16 at least"
                 + (f"; {words_of(reference)}" if reference else ""),
                 means="host and GPUs talk over full PCIe links"
@@ -233,6 +233,11 @@ def _row(test: BandwidthTest) -> Iterator[tuple[tuple[int, int], float]]:
     for at, value in enumerate((test.matrix or ((),))[0]):
         if value is not None:
             yield (0, at), value
+
+
+def _span(low: float, high: float) -> str:
+    """Two rates [byte/s] in words; once where the words are the same."""
+    return " to ".join(dict.fromkeys((rate_text(low), rate_text(high))))
 
 
 def _alike(low: float, high: float, scene: Scene) -> bool:

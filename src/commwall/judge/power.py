@@ -112,7 +112,8 @@ def steady(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="power_untold",
                 level="note" if also else "unknown",
-                verdict=f"GPU{at}: average power is unavailable{also}",
+                verdict=f"GPU{at}: {(gpu.power_draw_field or 'power draw').lower()} is unavailable"
+                f"{also}",
                 means="energy cannot be counted from it; it is not 0 W",
                 next_step=None if also else "use the energy counter, or leave energy out",
                 evidence=paste.below(gpu.bus_id, r"Power Draw +: "),
@@ -142,8 +143,9 @@ def tables(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="power",
                 level="note",
-                verdict=f"power of {table.gpu_count or 'some'} GPU(s): {least:g} to {most:g} W in "
-                f"{len(draws)} reading(s)",
+                verdict=f"power of {table.gpu_count or 'some'} GPU(s): "
+                + (f"{least:g} to {most:g} W" if most > least else f"{most:g} W")
+                + f" in {len(draws)} reading(s)",
                 means="single readings are no energy; one GPU that idles while another works shows "
                 "a job that does not use both",
                 next_step="nvidia-smi -q -d POWER,PERFORMANCE (limits, lowered clocks)",
