@@ -26,7 +26,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--attempt", type=Path, help="attempt file to write; owed work then ends with 0"
     )
     parser.add_argument("--log", type=Path, help="log file; the workers' output goes beside it")
+    parser.add_argument(
+        "--within",
+        type=_seconds,
+        metavar="SECONDS",
+        help="begin no round that is not expected to end in this time; the next run goes on",
+    )
     accept_parent(parser)
+
+
+def _seconds(text: str) -> float:
+    """A time above zero [s].
+
+    Raises:
+        ValueError: if it is none, which argparse tells.
+    """
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,13 +71,14 @@ def _measure(arguments: argparse.Namespace) -> int:
             attempt=arguments.attempt or layout.attempt_path(campaign, suite),
             logs=log.with_suffix(""),
             say=say,
+            within_s=arguments.within,
         )
         attempt = measure_suite(order)
         if attempt.refused:
             say(f"not measured: {attempt.refused}")
         else:
             say(f"{attempt.measured} records, {len(attempt.accidents)} accidents")
-    owed = attempt.refused is not None or bool(attempt.accidents)
+    owed = attempt.refused is not None or bool(attempt.accidents or attempt.left)
     # A workflow names the attempt file and must go on: its check tells what is owed.
     return int(owed and arguments.attempt is None)
 
