@@ -20,6 +20,7 @@ from commwall.measure.configuration import RESOLVED_NAME, Campaign, load, resolv
 from commwall.measure.planning import build_plan, campaign_id
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.layout import Layout
+from commwall.records.predictions import is_published
 from commwall.records.state import write_state
 from commwall.records.store import model_text, read_plan, same_plan, write_if_different
 from commwall.schema.base import Model
@@ -171,6 +172,8 @@ def _prepare_mine(
     root: Path, campaign: Campaign, machine: Machine, identity: str
 ) -> PreparedCampaign:
     layout = Layout(root)
+    if is_published(layout, campaign_id(campaign, machine.facts.fingerprint)):
+        return _prepare_other(root, campaign_id(campaign, machine.facts.fingerprint))
     plan = _freeze(layout, build_plan(campaign, machine.facts, machine.words))
     for suite in plan.suites:
         key = freshness_key(suite.suite, identity)

@@ -18,6 +18,12 @@ from pathlib import Path
 
 from commwall.records.bundle import LIST_NAME, BundleError, BundleList, entry, kind_of
 from commwall.records.layout import Layout
+from commwall.records.predictions import (
+    basis,
+    is_published,
+    parse_predictions,
+    read_predictions,
+)
 from commwall.records.state import read_attempt
 from commwall.records.store import (
     Withdrawal,
@@ -188,6 +194,8 @@ def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
     try:
         plan = read_plan(folder / "plan.json")
         read_withdrawals(staged, campaign)
+        if "predictions.json" in files:
+            basis(staged, read_predictions(staged, campaign))
         for name in files:
             if kind_of(name) == "attempt":
                 read_attempt(folder / name)
@@ -217,6 +225,7 @@ def _merge(layout: Layout, staged: Layout, campaign: str, files: Mapping[str, by
     _refuse_other_plan(layout, staged, campaign)
     new, old = _digests(staged, campaign), _digests(layout, campaign)
     _refuse_conflicts(campaign, new, old)
+    _refuse_other_predictions(layout, campaign, files)
     withdrawn = read_withdrawals(staged, campaign), read_withdrawals(layout, campaign)
     if set(withdrawn[0]) - set(withdrawn[1]):
         both = (withdrawn[0] | withdrawn[1]).items()  # a reason given here stays
@@ -239,6 +248,15 @@ def _refuse_other_plan(layout: Layout, staged: Layout, campaign: str) -> None:
         raise _differs(campaign, "its plan cannot be read") from error
     if not same_plan(here, read_plan(staged.plan_path(campaign))):
         raise _differs(campaign, "its plan is another one")
+
+
+def _refuse_other_predictions(layout: Layout, campaign: str, files: Mapping[str, bytes]) -> None:
+    name = "predictions.json"
+    if name not in files or not is_published(layout, campaign):
+        return
+    here = read_predictions(layout, campaign)
+    if parse_predictions(files[name], campaign).digest != here.digest:
+        raise _differs(campaign, "its predictions are others")
 
 
 def _refuse_conflicts(campaign: str, new: Mapping[str, str], old: Mapping[str, str]) -> None:

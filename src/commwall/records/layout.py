@@ -26,6 +26,10 @@ class Layout:
         """The frozen plan."""
         return self.campaign_dir(campaign) / "plan.json"
 
+    def predictions_path(self, campaign: str) -> Path:
+        """What the campaign predicts for those who measure it again."""
+        return self.campaign_dir(campaign) / "predictions.json"
+
     def withdrawn_path(self, campaign: str) -> Path:
         """Digests of records that were withdrawn, with reasons."""
         return self.campaign_dir(campaign) / "withdrawn.json"
