@@ -11,7 +11,6 @@ from typing import NamedTuple
 from commwall.stats.intervals import t_quantile
 from commwall.stats.paired import SAME_WITHIN
 
-
 _MOST_LOG = 700.0
 """Beyond it a power of e is no float any more; an interval that wide says nothing anyway."""
 
