@@ -8,12 +8,13 @@ import pytest
 
 from commwall.measure.configuration import load_campaigns
 from commwall.measure.planning import build_plan
-from commwall.measure.replicating import replica_config, write_replica
+from commwall.measure.replicating import check_own, replica_config, write_replica
 from commwall.schema.case import SuiteName
 from commwall.schema.config import CampaignConfig
 from commwall.schema.errors import ConfigError, PlanError
 from commwall.schema.plan import Plan
 from commwall.schema.predictions import Predictions
+from tests.samples import plan, record
 from tests.unit.test_plan_building import H200X2, ROOT
 
 CONTROL = "h200x2-nvlink-again"
@@ -42,7 +43,7 @@ def replica(
 
 
 def planned(root: Path, config: CampaignConfig) -> Plan:
-    write_replica(root, "h200x2", config)
+    write_replica(root, "h200x2-replica", config)
     (asked,) = load_campaigns(root, ["h200x2-replica"])
     return build_plan(asked, H200X2, "another two H200")
 
@@ -72,11 +73,11 @@ def test_more_rounds_may_be_asked_for_later(published: Plan, root: Path) -> None
 
 
 def test_another_file_of_that_name_stays(published: Plan, root: Path) -> None:
-    path = write_replica(root, "h200x2", replica(published))
+    path = write_replica(root, "h200x2-replica", replica(published))
     changed = path.read_text(encoding="utf-8").replace("batch_per_gpu: 64", "batch_per_gpu: 65")
     path.write_text(changed, encoding="utf-8")
     with pytest.raises(ConfigError, match="another campaign file"):
-        write_replica(root, "h200x2", replica(published))
+        write_replica(root, "h200x2-replica", replica(published))
     assert path.read_text(encoding="utf-8") == changed
 
 
@@ -91,3 +92,16 @@ def test_a_suite_that_was_not_published_is_refused(published: Plan) -> None:
     only = published.model_copy(update={"suites": published.suites[:1]})
     with pytest.raises(PlanError, match="does not measure what is to be replicated"):
         replica_config(only, PREDICTIONS, H200X2, 2, ("memory",))
+
+
+def test_what_another_machine_measured_under_that_name_stays_its_own() -> None:
+    base = record(plan(), "fast", 1)
+    gpus = tuple(gpu.model_copy(update={"uuid_digest": "e" * 12}) for gpu in H200X2.gpus)
+    elsewhere, here = (
+        base.model_copy(update={"machine": H200X2.model_copy(update={"gpus": own})})
+        for own in (gpus, H200X2.gpus)
+    )
+    with pytest.raises(PlanError, match="another machine's replication has this name"):
+        check_own("x-replica-655c9664", H200X2, [elsewhere])
+    check_own("x-replica-655c9664", H200X2, [elsewhere, here])
+    check_own("x-replica-655c9664", H200X2, [])

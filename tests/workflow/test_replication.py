@@ -1,7 +1,5 @@
 """A published campaign is closed, and measured again under another name through the workflow."""
 
-import pytest
-
 from tests.workflow.checkout import Checkout
 
 
@@ -15,7 +13,6 @@ def _replica_of(published: str) -> str:
     return f'campaigns=["{published}-replica"]'
 
 
-@pytest.mark.workflow
 def test_publish_replicate_judge(warm: Checkout) -> None:
     published = warm.campaign
     assert "The campaign is closed" in _said(warm, "predict", published)
@@ -48,7 +45,6 @@ def test_publish_replicate_judge(warm: Checkout) -> None:
     assert kept == before, "the published campaign is as it was"
 
 
-@pytest.mark.workflow
 def test_a_replica_file_that_says_something_else_stays(warm: Checkout) -> None:
     published = warm.campaign
     _said(warm, "predict", published)

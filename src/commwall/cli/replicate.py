@@ -5,7 +5,7 @@ like any campaign; with --judge it writes nothing.
 """
 
 import argparse
-from collections.abc import Sequence
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -20,19 +20,27 @@ from commwall.analysis.replication_words import (
 from commwall.analysis.result import analyse, replicated
 from commwall.cli.settings import confidence_level
 from commwall.host.machine import probe_machine
-from commwall.measure.configuration import load_campaigns
-from commwall.measure.planning import build_plan, plan_text
-from commwall.measure.replicating import replica_config, replica_name, write_replica
+from commwall.measure.configuration import Campaign, load_campaigns
+from commwall.measure.planning import build_plan, campaign_id, plan_text
+from commwall.measure.replicating import (
+    check_own,
+    replica_config,
+    replica_name,
+    write_replica,
+)
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
 from commwall.records.predictions import basis, read_predictions
+from commwall.schema.base import NAME_PATTERN
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import IncomparableRecords, PlanError
 from commwall.schema.plan import Plan, Replicated
 from commwall.schema.predictions import MOST_NEW_ROUNDS
+from commwall.schema.record import Record
 
 ROUNDS = 2
+LONGEST_NAME = 50
 EXIT_INCOMPLETE = 1
 EXIT_DISAGREES = 3
 
@@ -54,7 +62,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=get_args(SuiteName),
         help="measure this suite only; may be given again",
     )
+    parser.add_argument(
+        "--name",
+        type=_name,
+        help="of the campaign file to write, default: the campaign's and -replica",
+    )
     parser.add_argument("--judge", metavar="OWN", help="say how this campaign of yours agrees")
+
+
+def _name(text: str) -> str:
+    """A word that can name a campaign, with room for the digits of its identifier.
+
+    Raises:
+        ValueError: if it is none, which argparse tells.
+    """
+    if len(text) > LONGEST_NAME or not re.fullmatch(NAME_PATTERN, text):
+        raise ValueError(text)
+    return text
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = _plan_of(layout, published)
     if arguments.judge is not None:
         return _judge(layout, published, arguments.judge)
-    return _plan(layout, plan, arguments.rounds, arguments.suite or get_args(SuiteName))
+    return _plan(layout, plan, arguments)
 
 
 def _plan_of(layout: Layout, campaign: str) -> Plan:
@@ -79,19 +103,26 @@ def _plan_of(layout: Layout, campaign: str) -> Plan:
     return evidence.plan
 
 
-def _plan(layout: Layout, published: Plan, rounds: int, suites: Sequence[SuiteName]) -> int:
-    machine = probe_machine()
+def _plan(layout: Layout, published: Plan, arguments: argparse.Namespace) -> int:
+    machine, name = probe_machine(), arguments.name or replica_name(published.id)
     predictions = read_predictions(layout, published.id)
     basis(layout, predictions)  # to be refused before machine time is spent
-    config = replica_config(published, predictions, machine.facts, rounds, suites)
-    path = write_replica(layout.root, published.id, config)
-    (campaign,) = load_campaigns(layout.root, [replica_name(published.id)])
-    own = build_plan(campaign, machine.facts, machine.words)
-    print(plan_text(own))
+    suites = arguments.suite or get_args(SuiteName)
+    config = replica_config(published, predictions, machine.facts, arguments.rounds, suites)
+    own = campaign_id(Campaign(name, config, {}), machine.facts.fingerprint)
+    check_own(own, machine.facts, _records(layout, own))
+    path = write_replica(layout.root, name, config)
+    (campaign,) = load_campaigns(layout.root, [name])
+    print(plan_text(build_plan(campaign, machine.facts, machine.words)))
     print(f"\nwritten  {path}")
-    print(f"measure  snakemake --cores all --config 'campaigns=[\"{campaign.name}\"]'")
-    print(f"judge    commwall replicate {published.id} --judge {own.id}")
+    print(f"measure  snakemake --cores all --config 'campaigns=[\"{name}\"]'")
+    print(f"judge    commwall replicate {published.id} --judge {own}")
     return 0
+
+
+def _records(layout: Layout, campaign: str) -> tuple[Record, ...]:
+    """What is there of a campaign that may not be planned yet."""
+    return look_at(layout, campaign).records if campaign in layout.campaigns() else ()
 
 
 def _judge(layout: Layout, published: str, own: str) -> int:

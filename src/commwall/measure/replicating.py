@@ -4,7 +4,7 @@ Layer: measure. Writes `config/campaigns/<published>-replica.yaml`. The publishe
 read: the file makes a campaign with an identifier of its own, measured like any other.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from commwall.schema.errors import ConfigError, PlanError
 from commwall.schema.parsing import parse_model, parse_yaml
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite, Replicated
 from commwall.schema.predictions import Predictions
-from commwall.schema.record import MachineFacts
+from commwall.schema.record import MachineFacts, Record
 
 ENDING = "-replica"
 HEAD = """# Written by `commwall replicate {published}`: that campaign once more, on a
@@ -31,8 +31,31 @@ _UNUSED = Windows(full_s=1, other_s=1, min_steps=1, warmup_max_s=1)
 
 
 def replica_name(published: str) -> str:
-    """Name of the campaign file that measures a published campaign again."""
+    """Name of the campaign file that measures a published campaign again, if none is chosen."""
     return published + ENDING
+
+
+def check_own(name: str, machine: MachineFacts, there: Iterable[Record]) -> None:
+    """Refuse to plan over what other machines have measured.
+
+    Args:
+        name: identifier of the replication.
+        machine: this machine.
+        there: records of that name that are here already.
+
+    Raises:
+        PlanError: if none of them was measured by a GPU of this machine.
+    """
+    own = {gpu.uuid_digest for gpu in machine.gpus}
+    others = {gpu.uuid_digest for record in there for gpu in record.machine.gpus}
+    if others and not own & others:
+        raise PlanError(
+            "another machine's replication has this name",
+            where=f"results/{name}",
+            found="records of other GPUs than this machine's",
+            next_step="choose another name with --name; to go on with that replication, measure it "
+            "without planning it anew",
+        )
 
 
 def replica_config(
@@ -79,28 +102,34 @@ def replica_config(
     return CampaignConfig.model_validate(asked)
 
 
-def write_replica(root: Path, published: str, config: CampaignConfig) -> Path:
+def write_replica(root: Path, name: str, config: CampaignConfig) -> Path:
     """Write the campaign file; one that is there may differ in its rounds only.
+
+    Args:
+        root: the checkout.
+        name: of the file, without `.yaml`.
+        config: its content.
 
     Raises:
         ConfigError: if another file of that name is there.
         OSError: if the file system refuses.
     """
-    name = f"{CAMPAIGNS_NAME}/{replica_name(published)}.yaml"
-    path = root / name
+    where = f"{CAMPAIGNS_NAME}/{name}.yaml"
+    path = root / where
     if path.exists():
         text = path.read_text(encoding="utf-8")
-        there = parse_model(CampaignConfig, parse_yaml(text, name), name)
+        there = parse_model(CampaignConfig, parse_yaml(text, where), where)
         if there.model_copy(update={"rounds": config.rounds}) != config:
             raise ConfigError(
                 "another campaign file stands where the replication's would",
-                where=name,
+                where=where,
                 found="a file that differs in more than its rounds",
-                next_step="measure it as it is, or move it away and run again",
+                next_step="measure it as it is, or choose another name with --name",
             )
     content = config.model_dump(mode="json", exclude_none=True)
     text = yaml.safe_dump(content, sort_keys=False, width=100)
-    write_atomically(path, HEAD.format(published=published) + text)
+    assert config.replicates is not None  # `replica_config` says what it replicates
+    write_atomically(path, HEAD.format(published=config.replicates.campaign) + text)
     return path
 
 
