@@ -2,68 +2,29 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from commwall.analysis.predicting import NO_SPREAD, predict
 from commwall.analysis.replication import Replication
-from commwall.analysis.result import Analysis, analyse, analyse_campaign
+from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.cli.main import main
 from commwall.records.bundle import collect, write_bundle
-from commwall.records.evidence import look_at
 from commwall.records.layout import Layout
 from commwall.records.predictions import PredictionError, read_predictions, write_predictions
-from commwall.records.store import model_text, write_atomically, write_record
+from commwall.records.store import write_record
 from commwall.report.page import open_page
 from commwall.report.replication import section
-from commwall.schema.plan import Replicated
 from commwall.schema.record import Record
-from tests.golden.build import AGAIN, CAMPAIGN, CASE, FAST, SLOW, plan, record, write_campaign
-from tests.samples import write_index
-
-OWN = "golden-replica"
-Change = Callable[[Record], Record]
-
-
-def looked_at(layout: Layout, campaign: str) -> Analysis:
-    return analyse(look_at(layout, campaign), 0.95)
+from tests.golden.build import AGAIN, CAMPAIGN, CASE, FAST, SLOW, record, write_campaign
+from tests.golden.replica import OWN, Change, looked_at, publish, replicate
 
 
 @pytest.fixture
 def published(tmp_path: Path) -> Layout:
-    layout = write_campaign(tmp_path)
-    write_predictions(layout, predict(looked_at(layout, CAMPAIGN)))
-    return layout
-
-
-def replicate(layout: Layout, change: Change = lambda r: r, digest: str | None = None) -> None:
-    """Two rounds of fast and slow under a name of their own."""
-    asked = digest or read_predictions(layout, CAMPAIGN).digest
-    base = plan(2)
-    suite = base.suites[0].model_copy(
-        update={
-            "platforms": dict.fromkeys((FAST, SLOW), (CASE,)),
-            "orders": ((FAST, SLOW), (SLOW, FAST)),
-        }
-    )
-    own = base.model_copy(
-        update={
-            "id": OWN,
-            "suites": (suite,),
-            "comparisons": base.comparisons[:1],
-            "replicates": Replicated(campaign=CAMPAIGN, predictions=asked),
-        }
-    )
-    write_atomically(layout.plan_path(OWN), model_text(own))
-    for name in (FAST, SLOW):
-        for round_ in (1, 2):
-            made = record(name, round_)
-            moved = made.model_copy(update={"id": made.id.model_copy(update={"campaign": OWN})})
-            write_record(layout, change(moved))
-    write_index(layout, OWN)
+    return publish(tmp_path)
 
 
 def judged(layout: Layout) -> Replication:
