@@ -240,6 +240,24 @@ def test_what_cannot_be_judged_is_refused(
     assert "has no predictions to be replicated by" in refused(CAMPAIGN, "--judge", OWN)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("replicate", CAMPAIGN, "--name", "No Name"), "'No Name' is no name"),
+        (("replicate", CAMPAIGN, "--rounds", "0"), "invalid choice: 0"),
+        (("measure", CAMPAIGN, "training", "--within", "-1"), "'-1' is no time above zero"),
+        (("measure", CAMPAIGN, "training", "--within", "nan"), "'nan' is no time above zero"),
+    ],
+)
+def test_words_that_are_no_values_are_told(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(list(words))
+    assert stopped.value.code == 2
+    assert told in capsys.readouterr().err
+
+
 def test_the_verb_fixes_and_closes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ Layer: cli. Runs in the bench environment; see `commwall.measure.rounds` for wha
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
 
@@ -39,12 +39,13 @@ def _seconds(text: str) -> float:
     """A time above zero [s].
 
     Raises:
-        ValueError: if it is none, which argparse tells.
+        ArgumentTypeError: if it is none.
     """
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError(text)
-    return value
+    with suppress(ValueError):
+        value = float(text)
+        if 0 < value < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is no time above zero in seconds")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -74,10 +74,13 @@ def _name(text: str) -> str:
     """A word that can name a campaign, with room for the digits of its identifier.
 
     Raises:
-        ValueError: if it is none, which argparse tells.
+        ArgumentTypeError: if it is none.
     """
     if len(text) > LONGEST_NAME or not re.fullmatch(NAME_PATTERN, text):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name: lower-case letters and digits, joined by '-' or '.', at most "
+            f"{LONGEST_NAME} of them"
+        )
     return text
 
 
