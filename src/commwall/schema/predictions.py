@@ -37,7 +37,9 @@ class Bounds(Model):
     """Ends of an interval, in the metric's unit or as a ratio."""
 
     low: PositiveFloat
+    """Least value that is inside."""
     high: PositiveFloat
+    """Largest value that is inside."""
 
 
 class Predicted(Model):
