@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "site": "write the landing page",
     "pages": "name the page to open",
     "read": "print what is certain in another tool's output, as JSON",
+    "claims": "judge published claims by rules and sourced facts",
     "bundle": "write a campaign into one file, to be rendered elsewhere",
     "import": "take in a campaign that was measured elsewhere",
     "predict": "fix what a measured campaign predicts, so that others can replicate it",

@@ -31,7 +31,7 @@ class Achieved(Model):
     busbw_bytes_per_s: dict[PositiveInt, PositiveFloat] = Field(min_length=1)
     """Size of the full buffer [byte] -> bus bandwidth, of one direction [byte/s]."""
     most_bytes_per_s: PositiveFloat | None = None
-    """The other end where the source gives a range, the values above being the lower one [byte/s]."""
+    """Other end of a range whose lower end the values above are [byte/s]."""
     condition: str
     """Machine, software and what else was not free."""
     source: str
