@@ -63,15 +63,12 @@ def parse_relation(text: str) -> Relation:
         ExpressionError: if it does not compare exactly two expressions.
     """
     tree = parse(text)
-    if (
-        not isinstance(tree, ast.Compare)
-        or len(tree.ops) != 1
-        or type(tree.ops[0]) not in _COMPARISONS
-    ):
+    signs = [type(sign) for sign in tree.ops] if isinstance(tree, ast.Compare) else []
+    if not isinstance(tree, ast.Compare) or len(signs) != 1 or signs[0] not in _COMPARISONS:
         raise ExpressionError(
             f"{text!r} is no relation", expected="two expressions joined by ==, <=, >=, < or >"
         )
-    return Relation(text, tree.left, _COMPARISONS[type(tree.ops[0])], tree.comparators[0])
+    return Relation(text, tree.left, _COMPARISONS[signs[0]], tree.comparators[0])
 
 
 def names_in(tree: ast.AST) -> frozenset[str]:
@@ -91,7 +88,7 @@ def evaluate(tree: ast.expr, environment: Environment) -> Quantity:
     """
     if isinstance(tree, ast.Name):
         return _named(tree.id, environment)
-    if isinstance(tree, ast.Constant) and type(tree.value) in (int, float):
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float):
         return Quantity(float(tree.value))
     if isinstance(tree, ast.BinOp) and type(tree.op) in _OPERATIONS:
         left, right = evaluate(tree.left, environment), evaluate(tree.right, environment)
@@ -113,9 +110,9 @@ def _named(name: str, environment: Environment) -> Quantity:
 
 def _raised(tree: ast.BinOp, environment: Environment) -> Quantity:
     exponent = tree.right
-    if not isinstance(exponent, ast.Constant) or exponent.value not in (2, 3):
-        raise ExpressionError(f"{ast.unparse(tree)!r}: a power is 2 or 3")
-    return evaluate(tree.left, environment) ** int(exponent.value)
+    if isinstance(exponent, ast.Constant) and exponent.value in (2, 3):
+        return evaluate(tree.left, environment) ** (2 if exponent.value == 2 else 3)
+    raise ExpressionError(f"{ast.unparse(tree)!r}: a power is 2 or 3")
 
 
 def _called(name: str, given: list[Quantity]) -> Quantity:

@@ -1,8 +1,8 @@
 """All sourced constants under one kind of address, for claims to refer to.
 
 Layer: claims. Reads `config/facts/*.yaml`. An address is `file/entry`, `file/entry/field`, or for
-links `links/nvlink/4`; `achieved/NAME` is the highest rate of a series, `achieved/NAME/67108864` the
-rate at that message size.
+links `links/nvlink/4`; `achieved/NAME` is the highest rate of a series and
+`achieved/NAME/67108864` that of a message size.
 """
 
 import datetime
@@ -139,9 +139,9 @@ def known_value(address: str, fact: Fact) -> KnownValue:
     unit = unit_of(fact.unit)
     share = 0.5 if fact.direction == "both" else 1.0
     most = fact.most if isinstance(fact, Figure) and fact.most else fact.value
-    ends = (Quantity(end * share) * unit for end in (fact.value, most))
+    lower, upper = (Quantity(end * share) * unit for end in (fact.value, most))
     varies = isinstance(fact, Figure) and fact.varies
-    return KnownValue(address, *ends, source=f"{fact.source} ({fact.date})", varies=varies)
+    return KnownValue(address, lower, upper, f"{fact.source} ({fact.date})", varies)
 
 
 def _hardware(facts: HardwareFacts) -> dict[str, Source]:

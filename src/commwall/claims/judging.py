@@ -11,7 +11,7 @@ from typing import get_args
 from commwall.claims import rules
 from commwall.claims.expressions import parse_relation
 from commwall.claims.factbook import FactBook
-from commwall.claims.rules import Finding, Outcome
+from commwall.claims.rules import Finding, Outcome, Value
 from commwall.claims.scene import Scene, scene_of
 from commwall.schema.claims import Claim
 
@@ -33,7 +33,8 @@ class Judged:
 
     claim: Claim
     findings: tuple[Finding, ...]
-    shown: tuple[tuple[str, str, tuple[str, ...]], ...]
+    values: tuple[Value, ...]
+    """For comparison."""
 
     @property
     def verdict(self) -> Outcome:
@@ -49,21 +50,22 @@ class Judged:
     @property
     def sources(self) -> tuple[str, ...]:
         """Of all constants that were used."""
-        lists = [*(f.sources for f in self.findings), *(sources for _, _, sources in self.shown)]
-        return tuple(dict.fromkeys(source for own in lists for source in own))
+        used: list[Finding | Value] = [*self.findings, *self.values]
+        return tuple(dict.fromkeys(source for each in used for source in each.sources))
 
 
 def judge(claim: Claim, book: FactBook) -> Judged:
     """Apply every rule to a claim that `commwall.claims.files` has found to be sound."""
     scene = scene_of(claim, book)
-    findings = list(rules.solved(claim, scene))
-    shown = tuple(rules.shown(claim, scene))
+    told = [*rules.solved(claim, scene), *rules.shown(claim, scene)]
+    findings = [each for each in told if isinstance(each, Finding)]
     findings += [rules.relation(text, scene) for text in claim.relations if _known(text, scene)]
     findings += [rules.formula(own) for own in claim.formulas]
     findings += [rules.word(text, name, book) for text, name in claim.words.items()]
     findings += rules.context(claim)
     nothing = Finding("unsupported", "no number and no name that could be checked")
-    return Judged(claim, tuple(findings) or (nothing,), shown)
+    values = tuple(each for each in told if isinstance(each, Value))
+    return Judged(claim, tuple(findings) or (nothing,), values)
 
 
 def _known(text: str, scene: Scene) -> bool:

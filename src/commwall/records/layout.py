@@ -58,6 +58,10 @@ class Layout:
         """Executed notebooks and their pages."""
         return self.campaign_dir(campaign) / "notebooks"
 
+    def general_dir(self) -> Path:
+        """Executed notebooks that belong to no campaign, and their pages."""
+        return self.root / "results" / "pages"
+
     def site_dir(self) -> Path:
         """The pages to publish."""
         return self.root / "results" / "site"

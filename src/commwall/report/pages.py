@@ -28,6 +28,11 @@ PAGES = {
 }
 """Notebook -> what it is, in reading order."""
 
+GENERAL_PAGES = {
+    "claims": PageKind("Published claims: what articles say, judged by rules", None),
+}
+"""Notebook -> what it is, of pages that belong to no campaign."""
+
 
 def pages_for(suites: set[SuiteName]) -> tuple[str, ...]:
     """Pages of a campaign with these suites, in reading order."""

@@ -1,7 +1,7 @@
 """Published claims as data: what a text says, its numbers, and what follows if it is right.
 
-Layer: schema. Models only; `config/facts/claims/*.yaml` is read by `commwall.claims.files`. No field
-holds a verdict: verdicts are reached by the rules of `commwall.claims`.
+Layer: schema. Models only; `config/facts/claims/*.yaml` is read by `commwall.claims.files`. No
+field holds a verdict: verdicts are reached by the rules of `commwall.claims`.
 """
 
 import datetime
@@ -45,6 +45,8 @@ class Number(Model):
     """How far it may be off, where the text says "about"; else half its last digit."""
     direction: Literal["one", "both", "unstated"] | None = None
     """Of a link's rate: of one direction, both added, or not told. None: no rate of a link."""
+    reached: bool = False
+    """The text calls it measured, real or effective."""
     gpus: PositiveInt | None = None
     """GPUs whose sum it is said to be."""
     place: str = "here"

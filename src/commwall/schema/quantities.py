@@ -64,6 +64,10 @@ _SCALES: dict[str, tuple[float, str]] = {
     "img": (1.0, "image"),
     "seq": (1.0, "sequence"),
 }
+"""Unit -> its size in base units, and its base.
+
+Source: BIPM, The International System of Units; IEC 80000-13 for the binary prefixes.
+"""
 _COMPOUND = {"W": "J/s", "kW": "kWh/h", "Hz": "1/s"} | {
     f"{prefix}FLOPS": f"{prefix}FLOP/s" for prefix in ("", *_LARGE)
 }
