@@ -13,7 +13,7 @@ import pytest
 from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.report.method import LEG_WORDS, MARK_WORDS, STEP_MODES
-from commwall.report.pages import PAGES, pages_for
+from commwall.report.pages import GENERAL_PAGES, PAGES, pages_for
 from commwall.report.platforms import WORDS, link_text
 from commwall.schema.case import LEGS, StepMode
 from commwall.schema.result import MarkName
@@ -64,7 +64,9 @@ def rows_below(page: str, caption: str) -> list[list[str]]:
 
 
 def test_notebooks_and_list_of_pages_agree() -> None:
-    assert set(PAGES) == {path.stem for path in (REPOSITORY / "notebooks").glob("*.py")}
+    assert {*PAGES, *GENERAL_PAGES} == {
+        path.stem for path in (REPOSITORY / "notebooks").glob("*.py")
+    }
     assert pages_for({"memory"}) == ("summary", "memory", "platforms", "method")
 
 

@@ -95,8 +95,8 @@ def test_computed_values_are_those_done_by_hand(file: str, claim: str, words: st
 
 def test_ten_claims_of_public_pages() -> None:
     """By hand: 1 GB / 1.8 TB/s = 0.56 ms, but 1.8 TB/s are both directions; 1 GB / 12.5 GB/s
-    = 80 ms; 16 · 7.5625 = 121, not 128; 450 / 64 = 7.03; 300 / 32 = 9.4 in one direction; GA102 has four
-    links of NVLink 3; 58 / 54 = 1.074; 480 / 900 = 0.533, of one direction 1.07."""
+    = 80 ms; 16 · 7.5625 = 121, not 128; 450 / 64 = 7.03; 300 / 32 = 9.4 in one direction; GA102 has
+    four links of NVLink 3; 58 / 54 = 1.074; 480 / 900 = 0.533, of one direction 1.07."""
     assert {name: judged.verdict for name, judged in verdicts(PUBLIC).items()} == {
         "one-gb-over-nvlink": "unit",
         "one-gb-over-ethernet": "holds",

@@ -25,7 +25,7 @@ rule render_notebook:
         " --parent $PPID > {log:q} 2>&1"
 
 
-rule render_general_page:
+rule render_general:
     input:
         indexes=expand("results/{c}/index.json", c=ALL),
         notebook="notebooks/{general}.py",
@@ -41,7 +41,7 @@ rule render_general_page:
         ),
         executed="results/pages/{general}.ipynb",
     log:
-        "logs/render_general_page/{general}.log",
+        "logs/render_general/{general}.log",
     params:
         confidence=CONFIDENCE,
     shell:
