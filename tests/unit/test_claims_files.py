@@ -7,7 +7,9 @@ import pytest
 
 from commwall.claims.factbook import FactBook, read_factbook
 from commwall.claims.files import loaded, read_claims, shipped
+from commwall.claims.formulas import FORMULAS
 from commwall.claims.judging import Judged, judge
+from commwall.schema.claims import Claim, Formula, Measured, Number, Shown, Unknown
 from commwall.schema.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -177,3 +179,27 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     assert "line 4" in told
     assert "line 7" in told
     assert "absent.yaml" in told
+
+
+DOCUMENT = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
+
+
+def test_the_documents_example_gives_what_it_says(tmp_path: Path) -> None:
+    example, printed = DOCUMENT.split("```")[1], DOCUMENT.split("```")[3]
+    path = tmp_path / "mine.yaml"
+    path.write_text(example, encoding="utf-8")
+    (judged,) = verdicts(path).values()
+    assert f"{judged.verdict} " in printed
+    for finding in judged.findings:
+        assert finding.words in " ".join(printed.split())
+
+
+def test_the_document_names_every_key_and_formula() -> None:
+    keys = {*Claim.model_fields, *Number.model_fields, *Unknown.model_fields}
+    keys |= {*Shown.model_fields, *Formula.model_fields, *Measured.model_fields, *FORMULAS}
+    assert {key for key in keys if f"`{key}" not in DOCUMENT} == set()
+
+
+def test_the_document_names_every_file_of_facts() -> None:
+    names = {path.name for path in (ROOT / "config/facts").glob("*.yaml")}
+    assert {name for name in names if f"`{name}`" not in DOCUMENT} == set()

@@ -53,17 +53,19 @@ def beside(claim: Claim, scene: dict[str, Entry], analyses: Iterable[Analysis]) 
     """
     for analysis in analyses:
         for wanted in claim.measured:
-            found = list(_by_platform(analysis, wanted).items())
+            found = list(_by_place(analysis, wanted).items())
             # No treatment of the link acts on copies: one platform tells what all would.
-            for platform, cells in found if wanted.metric == BUSBW.metric_id else found[:1]:
+            for (platform, _), cells in found if wanted.metric == BUSBW.metric_id else found[:1]:
                 yield _compared(claim, wanted, scene[wanted.number], analysis, platform, cells)
 
 
-def _by_platform(analysis: Analysis, wanted: Measured) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = {}
+def _by_place(analysis: Analysis, wanted: Measured) -> dict[tuple[str, str], list[Cell]]:
+    """Platform and case -> its rounds."""
+    found: dict[tuple[str, str], list[Cell]] = {}
     for cell in analysis.cells:
         if not cell.refusals and _fits(cell, wanted, analysis.facts.gpus):
-            found.setdefault(cell.record.id.platform, []).append(cell)
+            place = cell.record.id
+            found.setdefault((place.platform, place.case), []).append(cell)
     return found
 
 
@@ -89,14 +91,14 @@ def _compared(
     largest = [_largest(points(cell.record)) for cell in cells]
     values = [median(point.values[QUANTITIES[wanted.metric]] for point in own) for own in largest]
     size, ranks = largest[0][0].message_bytes, cells[0].record.platform.world_size
-    words = wanted.operation.replace("_", " ")
+    case = cells[0].record.id.case
     return Beside(
         claim.id,
         told_range((stated.least.value, stated.most.value), stated.least.dimension),
-        f"{words} of {size_text(size)} among {ranks} {wanted.gpu}",
+        f"case {case}, {size_text(size)} among {ranks} {wanted.gpu}",
         analysis.evidence.index.campaign,
         analysis.names.get(platform, platform),
-        _interval_text(values, analysis),
+        interval_text(values, analysis),
         stated.least.value > max(values),
     )
 
@@ -107,7 +109,8 @@ def _largest(own: tuple[Point, ...]) -> list[Point]:
     return [point for point in own if point.message_bytes == size]
 
 
-def _interval_text(values: list[float], analysis: Analysis) -> str:
+def interval_text(values: list[float], analysis: Analysis) -> str:
+    """The rounds' values in words: their median, and the interval if there are two or more."""
     plan = analysis.evidence.plan
     interval = geometric_interval(
         values, confidence=analysis.confidence, seed=plan.seed if plan else 0

@@ -132,7 +132,9 @@ def _text(page: ClaimsPage, text: Text) -> tuple[Html, ...]:
 
 
 def _row(page: ClaimsPage, judged: Judged) -> tuple[str, ...]:
-    why = ". ".join(finding.words for finding in judged.deciding)
+    others = [f for f in judged.findings if f.outcome not in (judged.verdict, "holds")]
+    why = ". ".join(f.words for f in judged.deciding)
+    why += "".join(f". Besides, {WORDS[f.outcome]}: {f.words}" for f in others)
     known = [f"{value.words}: {value.text}" for value in judged.values]
     known += [_measured_text(each) for each in page.measured if each.claim == judged.claim.id]
     return judged.claim.says, WORDS[judged.verdict], why, "; ".join(known) or "nothing on file"
