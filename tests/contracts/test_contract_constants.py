@@ -1,6 +1,7 @@
 """Constants have sources: in the code, in config/facts, and in the claims that use them."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -82,12 +83,14 @@ def test_every_fact_has_source_date_and_grade(path: Path) -> None:
     assert [fact for fact in facts if len(str(fact["source"])) < 10] == []
 
 
-def _facts(node: object):  # type: ignore[no-untyped-def]
-    if isinstance(node, dict):
-        if {"value", "words", "busbw_bytes_per_s"} & node.keys():
-            yield node
-        for below in node.values():
-            yield from _facts(below)
+def _facts(node: object) -> Iterator[dict[str, object]]:
+    """Everything in a file that states a value, or a source."""
+    stating = {"value", "words", "busbw_bytes_per_s", "source"}
+    if isinstance(node, dict) and stating & node.keys():
+        yield node
+    below = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for each in below:
+        yield from _facts(each)
 
 
 def test_facts_have_known_units_and_rates_of_links_a_direction() -> None:

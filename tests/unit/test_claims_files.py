@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.claims.factbook import FactBook, read_factbook
+from commwall.claims.factbook import FIGURES, NCCL_NAMES, VOCABULARIES, FactBook, read_factbook
 from commwall.claims.files import loaded, read_claims, shipped
 from commwall.claims.formulas import FORMULAS
 from commwall.claims.judging import Judged, judge
@@ -200,6 +200,17 @@ def test_the_document_names_every_key_and_formula() -> None:
     assert {key for key in keys if f"`{key}" not in DOCUMENT} == set()
 
 
-def test_the_document_names_every_file_of_facts() -> None:
-    names = {path.name for path in (ROOT / "config/facts").glob("*.yaml")}
-    assert {name for name in names if f"`{name}`" not in DOCUMENT} == set()
+def test_the_document_names_every_file_that_claims_may_refer_to() -> None:
+    names = {*FIGURES, VOCABULARIES, NCCL_NAMES, "gpus", "links", "busbw"}
+    assert {name for name in names if f"`{name}.yaml`" not in DOCUMENT} == set()
+
+
+@pytest.mark.parametrize(
+    "text", ["path:\n  - NCCL_A\n  - NCCL_B2\n", "variables:\n  path:\n    NCCL_A: {since: a}\n"
+             "    NCCL_B2: {instead: NCCL_GONE, words: [LOC]}\n"],
+)  # fmt: skip
+def test_names_of_variables_are_read_in_every_form(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config/facts").mkdir(parents=True)
+    (tmp_path / "config/facts/nccl-variables.yaml").write_text(text, encoding="utf-8")
+    known = read_factbook(tmp_path).vocabulary("nccl-variables")
+    assert (known.words, known.complete) == (("NCCL_A", "NCCL_B2"), True)

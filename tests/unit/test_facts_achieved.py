@@ -42,6 +42,6 @@ def test_rates_grow_with_the_size(shipped: AchievedFile) -> None:
 def test_a_malformed_file_is_told(tmp_path: Path) -> None:
     assert read_achieved(tmp_path).root == {}
     (tmp_path / "config/facts").mkdir(parents=True)
-    (tmp_path / "config/facts/achieved.yaml").write_text("a100: {gpus: [a], path: string}")
-    with pytest.raises(ConfigError, match=r"achieved\.yaml"):
+    (tmp_path / "config/facts/busbw.yaml").write_text("a100: {gpus: [a], path: string}")
+    with pytest.raises(ConfigError, match=r"busbw\.yaml"):
         read_achieved(tmp_path)

@@ -1,12 +1,13 @@
 """All sourced constants under one kind of address, for claims to refer to.
 
 Layer: claims. Reads `config/facts/*.yaml`. An address is `file/entry`, `file/entry/field`, or for
-links `links/nvlink/4`; `achieved/NAME` is the highest rate of a series and
-`achieved/NAME/67108864` that of a message size.
+links `links/nvlink/4`; `busbw/NAME` is the highest rate of a series and
+`busbw/NAME/67108864` that of a message size.
 """
 
 import datetime
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +28,7 @@ FIGURES = ("copies", "models", "training", "protocols", "prices")
 """Files of figures; the others have models of their own."""
 VOCABULARIES = "vocabularies"
 NCCL_NAMES = "nccl-variables"
+NCCL_NAME = re.compile(r"NCCL_[A-Z0-9_]+")
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -43,10 +45,6 @@ class Vocabulary(Model):
 
 class VocabulariesFile(RootModel[dict[Name, Vocabulary]]):
     """Content of `vocabularies.yaml`."""
-
-
-class _NcclNames(RootModel[dict[str, tuple[str, ...]]]):
-    """Content of `nccl-variables.yaml`."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def _achieved(file: AchievedFile) -> dict[str, KnownValue]:
         largest = each.most_bytes_per_s or each.largest
         sizes = {f"/{size}": (value, value) for size, value in each.busbw_bytes_per_s.items()}
         for ending, ends in {"": (each.largest, largest), **sizes}.items():
-            address = f"achieved/{name}{ending}"
+            address = f"busbw/{name}{ending}"
             least, most = (Quantity(end, rate) for end in ends)
             found[address] = KnownValue(address, least, most, source)
     return found
@@ -175,19 +173,36 @@ def _achieved(file: AchievedFile) -> dict[str, KnownValue]:
 
 def _vocabularies(root: Path) -> dict[str, Vocabulary]:
     own = _read(root, VOCABULARIES, VocabulariesFile)
-    names = _read(root, NCCL_NAMES, _NcclNames)
+    names = tuple(dict.fromkeys(_nccl_names(_data(root, NCCL_NAMES))))
     found = dict(own.root) if own else {}
     if names:
-        words = tuple(word for group in names.root.values() for word in group)
         found[NCCL_NAMES] = Vocabulary(
-            complete=True, words=words, source="NVIDIA NCCL documentation and source"
+            complete=True, words=names, source="NVIDIA NCCL documentation and source"
         )
     return found
 
 
+def _nccl_names(data: object) -> Iterator[str]:
+    """Names of variables in a file: keys and items of lists, whatever else it says of them."""
+    if isinstance(data, str) and NCCL_NAME.fullmatch(data):
+        yield data
+    if isinstance(data, Mapping | list):
+        for key in data:
+            yield from _nccl_names(key)
+    if isinstance(data, Mapping):
+        for below in data.values():
+            if not isinstance(below, str):
+                yield from _nccl_names(below)
+
+
 def _read(root: Path, name: str, model: type[M]) -> M | None:
+    data = _data(root, name)
+    return None if data is None else parse_model(model, data, (FOLDER / f"{name}.yaml").as_posix())
+
+
+def _data(root: Path, name: str) -> object:
+    """Value of a YAML file; None where there is no file."""
     path = root / FOLDER / f"{name}.yaml"
     if not path.exists():
         return None
-    where = (FOLDER / path.name).as_posix()
-    return parse_model(model, parse_yaml(path.read_text(encoding="utf-8"), where), where)
+    return parse_yaml(path.read_text(encoding="utf-8"), (FOLDER / path.name).as_posix())

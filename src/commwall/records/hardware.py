@@ -1,6 +1,6 @@
 """What is on file of GPUs and links, by which both halves judge records.
 
-Layer: records. Reads `gpus.yaml`, `links.yaml` and `achieved.yaml` of `config/facts`.
+Layer: records. Reads `gpus.yaml`, `links.yaml` and `busbw.yaml` of `config/facts`.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from commwall.schema.parsing import parse_model, parse_yaml
 
 GPUS_NAME = "config/facts/gpus.yaml"
 LINKS_NAME = "config/facts/links.yaml"
-ACHIEVED_NAME = "config/facts/achieved.yaml"
+ACHIEVED_NAME = "config/facts/busbw.yaml"
 NOTHING_KNOWN = HardwareFacts()
 M = TypeVar("M", bound=BaseModel)
 

@@ -1,6 +1,6 @@
 """Rates of collectives that others have measured: what a healthy machine reaches.
 
-Layer: schema. Models only; `config/facts/achieved.yaml` is read by `commwall.records.hardware`.
+Layer: schema. Models only; `config/facts/busbw.yaml` is read by `commwall.records.hardware`.
 """
 
 import datetime
@@ -61,7 +61,7 @@ class Achieved(Model):
 
 
 class AchievedFile(RootModel[dict[Name, Achieved]]):
-    """Content of `achieved.yaml`."""
+    """Content of `busbw.yaml`."""
 
     def of(
         self, gpu: str, collective: Collective, ranks: int, paths: Iterable[LinkPath] = ()
