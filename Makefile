@@ -43,7 +43,7 @@ format: dev ## lay out the code
 
 clean: ## remove all that can be made again, environments too; plans and records stay
 	rm -rf $(DRIVER) .envs .cw .snakemake logs build .pytest_cache .mypy_cache .ruff_cache \
-	    results/site results/*/attempts results/*/index.json results/*/tables results/*/notebooks
+	    results/site results/*/attempts results/*/index.json results/*/tables results/*/notebooks results/pages
 	@echo "Plans and records stay in results/: they are evidence and cost machine time." \
 	    "To give them up, delete results/<campaign>/ yourself."
 

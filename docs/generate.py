@@ -24,6 +24,7 @@ from commwall.records.state import Attempt, State
 from commwall.records.store import Withdrawals
 from commwall.schema.metrics import METRICS
 from commwall.schema.plan import PLAN_VERSION, Plan
+from commwall.schema.predictions import Predictions
 from commwall.schema.record import RECORD_VERSION, Record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -200,6 +201,7 @@ FILES: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("Attempt", "results/<campaign>/attempts/<suite>.json", Attempt),
     ("State", ".cw/<campaign>/<suite>.state", State),
     ("Withdrawals", "results/<campaign>/withdrawn.json", Withdrawals),
+    ("Predictions", "results/<campaign>/predictions.json", Predictions),
     ("BundleList", "bundle.json, first in a bundle", BundleList),
     ("Index", "results/<campaign>/index.json", Index),
 )

@@ -16,7 +16,7 @@ campaign = None
 confidence = None
 
 # %%
-from commwall.report import figures, narrative, overview, platforms
+from commwall.report import figures, narrative, overview, platforms, replication
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -50,6 +50,9 @@ picture(
 
 # %%
 overview.quantity_tables(page)
+
+# %%
+replication.section(page)
 
 # %% [markdown]
 # ## What was compared

@@ -135,7 +135,7 @@ def _series(name: str, full_ms: float) -> Iterable[Series]:
         power_w = POWER_W[name]
         yield _of("energy_j", "J", rank, (power_w * window_s,))
         yield _of("power_w", "W", rank, tuple(power_w * part for part in POLLED))
-        yield _of("power_time_s", "s", rank, tuple(window_s * k / 5 for k in range(1, 5)))
+        yield _of("power_time_s", "s", rank, tuple(1 + window_s * k / 5 for k in range(4)))
         yield Series(metric="idle_power_w", unit="W", rank=rank, values=(99.0, IDLE_W, 130.0))
         yield _of("dram_active_share", "1", rank, (share - 0.1, share + 0.1))
         yield _of("sm_active_share", "1", rank, (0.4, 0.8))

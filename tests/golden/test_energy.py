@@ -93,10 +93,14 @@ def test_the_peaks_on_file_are_those_of_the_named_gpus_only() -> None:
     peaks = read_hardware(ROOT).gpus
     found = peaks.of("NVIDIA H200")
     assert found is not None
+    assert found.bfloat16_dense_flops and found.memory_bytes_per_s
     assert found.bfloat16_dense_flops.value == pytest.approx(989e12)
     assert found.memory_bytes_per_s.value == pytest.approx(4.8e12)
     assert peaks.of("NVIDIA H200 NVL") is None
-    assert peaks.of("NVIDIA H100 PCIe") is None
+    card = peaks.of("NVIDIA H100 PCIe")
+    assert card and card.bfloat16_dense_flops
+    assert card.bfloat16_dense_flops.value == pytest.approx(756e12)  # not that of the SXM module
+    assert card.power_w is None
     assert read_hardware(ROOT / "nothing").gpus.root == {}
 
 

@@ -86,6 +86,16 @@ def test_energy_of_each_gpu_and_of_both() -> None:
     assert both.polled_difference == pytest.approx(-0.02)
 
 
+def test_power_of_the_second_before_the_window_is_not_the_windows() -> None:
+    golden = record(DIRECT, 1)
+    early = tuple(
+        s.model_copy(update={"values": (0.2, 0.9, *s.values[2:])}) if s.metric == "power_time_s"
+        else s for s in golden.series
+    )  # fmt: skip
+    *_, both = energy_uses(golden.model_copy(update={"series": early}))
+    assert both.polled_power_w == pytest.approx(600 * (1.0 + 0.99) / 2)
+
+
 def test_one_gpu_without_energy_leaves_no_sum() -> None:
     golden = record(DIRECT, 1)
     lacking = without(golden, lambda s: s.metric == "energy_j" and s.rank == 1)

@@ -133,7 +133,7 @@ def test_power_over_time_adds_the_gpus_up(published: Layout) -> None:
     figure = trace_figure(page.tables, page.looks)
     (axes,) = figure.axes
     direct, idle, *_ = axes.get_lines()
-    assert list(direct.get_xdata()) == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert list(direct.get_xdata()) == pytest.approx([1.0, 1.1, 1.2, 1.3])
     assert list(direct.get_ydata()) == pytest.approx([564, 594, 600, 594])
     assert set(idle.get_ydata()) == {200}
     assert axes.get_ylim()[0] == 0 and axes.get_xlim()[0] == 0

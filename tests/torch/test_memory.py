@@ -15,12 +15,13 @@ from launching import launched, request
 
 from commwall.schema.case import TRAFFIC, MemoryCase, MemoryOperation
 from commwall.schema.result import CaseResult, NamedCase
-from commwall.workers import memory
+from commwall.workers import memory, repetitions
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
+from commwall.workers.hosting import Hold
 from commwall.workers.outcomes import CheckFailed
-from commwall.workers.repetitions import LEAST_GROUPS, Recorder, recorded
-from commwall.workers.timing import Alone
+from commwall.workers.repetitions import LEAST_GROUPS, Operation, Recorder, recorded
+from commwall.workers.timing import Alone, Clock, Crew, run_steps
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 SIZES = (2**16, 2**20)
@@ -83,7 +84,13 @@ def test_a_replay_that_leaves_a_value_out_fails_the_case(
         replay = transfer.run if right else lambda: spoilt[1].copy_(spoilt[0])
         return lambda operation, count: replay
 
+    def queued(
+        step: Operation, clock: Clock, crew: Crew, hold: Hold, count: int
+    ) -> list[float] | None:
+        return run_steps(step, count, clock)  # the CPU has no queue
+
     monkeypatch.setattr(memory, "recorder", recorder)
+    monkeypatch.setattr(repetitions, "queued_steps", queued)
     findings = Findings("copy", 0)
     case = MemoryCase(operation="copy", buffer_bytes=(4096,), window_s=0.01)
     group = cast(Group, SimpleNamespace(device=CPU))

@@ -107,6 +107,19 @@ def test_what_disturbs_is_marked_alone(replay: Any, change: Change, mark: str, d
     assert (found.gaps, {own.leg for own in found.marks}) == ((), {"full"})
 
 
+def test_power_averaged_over_the_time_before_a_window_raises_no_doubt(replay: Any) -> None:
+    """The driver's first readings in a window are still of what was before it."""
+
+    def lagging(clock: Clock) -> dict[str, Any]:
+        def power(handle: int) -> int:
+            return 76_000 if clock.ns < START_NS + 10**9 else 650_000
+
+        return {POWER: power}
+
+    found = replay(lagging).found(START_NS, START_NS + 5 * 10**9)
+    assert found.marks == ()
+
+
 @pytest.mark.parametrize(
     ("change", "absent", "reason"),
     [

@@ -20,7 +20,7 @@ from commwall.host.processes import is_running
 from commwall.host.software import packages_digest, this_interpreter
 from commwall.measure import session
 from commwall.measure.rounds import devices, measure_suite, visits
-from commwall.measure.tally import Order
+from commwall.measure.tally import Order, Tally
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt, read_attempt, read_state
 from commwall.records.store import model_text, read_record, write_atomically, write_if_different
@@ -113,6 +113,23 @@ def test_all_that_is_due_is_measured_and_then_nothing(tmp_path: Path) -> None:
     assert {f.standing for f in state.findings} == {"fresh"}
     assert re.search(r"round 1 of 2, fast \(launch 1 of 4\), about .* left", said[0])
     assert measure_suite(order).measured == 0
+
+
+def test_a_run_with_little_time_begins_no_round_that_would_be_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    order = replace(checkout(tmp_path, planned("ok-1", rounds=2)), say=said.append)
+    with monkeypatch.context() as patched:
+        # Time for a round of two launches of 10 s until one record is there, then for no more.
+        left = property(lambda tally: 25.0 if tally.measured == 0 else 5.0)
+        patched.setattr(Tally, "left_s", left)
+        attempt = measure_suite(order)
+    assert (attempt.measured, attempt.left) == (2, (2,)) and read_attempt(order.attempt) == attempt
+    assert {name.rpartition("/")[2] for name in records(tmp_path)} == {"r01.json"}
+    assert "still due: round 2" in said[-1]
+    assert measure_suite(replace(order, within_s=0.5)).left == (2,)
+    assert measure_suite(order).measured == 2
 
 
 def test_a_record_holds_what_is_needed_to_judge_it(tmp_path: Path) -> None:

@@ -7,12 +7,27 @@ from typing import get_args
 import pytest
 
 from commwall.measure.configuration import Campaign, load_campaigns
-from commwall.measure.duration import expected_launch_s, expected_plan_s, expected_suite_s
+from commwall.measure.duration import (
+    expected_launch_s,
+    expected_plan_s,
+    expected_platform_s,
+    expected_suite_s,
+    timed_share,
+)
 from commwall.measure.planning import build_plan, plan_text, visiting_orders
 from commwall.schema.case import LEGS, MODELS, SuiteName
 from commwall.schema.errors import ConfigError
-from commwall.schema.record import MachineFacts
+from commwall.schema.record import GpuFacts, MachineFacts
 from tests.samples import CASE
+
+H200X2 = MachineFacts(
+    fingerprint="655c9664" + "0" * 56,
+    cpu_model="Made-up 3000",
+    cpu_count=32,
+    gpus=(GpuFacts(name="NVIDIA H200", uuid_digest="0" * 12, memory_bytes=2**37),) * 2,
+    link_matrix=(("X", "NV18"), ("NV18", "X")),
+    peer_access=True,
+)
 
 ROOT = Path(__file__).parents[2]
 MACHINE = MachineFacts(fingerprint="abcdef0123", cpu_model="Made-up 3000", cpu_count=2)
@@ -72,7 +87,7 @@ def test_expected_time_grows_with_windows_rounds_and_platforms(campaign: Campaig
     longer = CASE.model_copy(update={"windows": CASE.windows.model_copy(update={"full_s": 2.0})})
     for device in ("cpu", "cuda"):
         before_s, after_s = (expected_launch_s([case], device) for case in (CASE, longer))
-        assert after_s - before_s == pytest.approx(1.0)
+        assert after_s - before_s == pytest.approx(1.05)
 
 
 def test_the_demo_leaves_a_minute_of_eight_for_tables_and_pages(campaign: Campaign) -> None:
@@ -128,3 +143,52 @@ def test_gpus_that_are_not_there_are_a_reason() -> None:
     config = asked.config.model_copy(update={"platforms": everywhere})
     with pytest.raises(ConfigError, match="platform nvlink: it needs 2 GPUs, here are 0"):
         build_plan(Campaign("gpu", config, asked.cases), MACHINE, "words")
+
+
+def test_a_campaign_of_one_kind_of_machine_has_its_own_name_and_refuses_others() -> None:
+    (asked,) = load_campaigns(ROOT, ["h200x2"])
+    plan = build_plan(asked, H200X2, "two H200")
+    assert plan.id == "h200x2"
+    other = H200X2.model_copy(update={"fingerprint": "0" * 64})
+    with pytest.raises(ConfigError) as told:
+        build_plan(asked, other, "another machine")
+    text = str(told.value)
+    assert "campaign h200x2 is measured on one kind of machine only" in text
+    assert "00000000: another machine" in text and "expected  655c9664" in text
+    assert "commwall replicate h200x2" in text
+
+
+def test_the_reference_campaign_has_what_it_promises() -> None:
+    (asked,) = load_campaigns(ROOT, ["h200x2"])
+    plan = build_plan(asked, H200X2, "two H200")
+    training = plan.suite("training")
+    assert (training.rounds, len(training.cases), plan.left_out) == (5, 8, ())
+    assert {case.legs for case in training.cases.values()} == {LEGS}
+    again = training.platforms["h200x2-nvlink-again"]
+    assert {training.cases[case].model for case in again} == set(MODELS)
+    main = ("h200x2-nvlink", "h200x2-hoststaged")
+    assert all(len(training.platforms[name]) == 8 for name in main)
+
+
+def test_a_round_of_the_reference_campaign_fits_into_ten_minutes() -> None:
+    (asked,) = load_campaigns(ROOT, ["h200x2"])
+    plan = build_plan(asked, H200X2, "two H200")
+    suite = plan.suite("training")
+    assert expected_suite_s(plan, suite) / suite.rounds < 530
+    main_s = sum(
+        expected_platform_s(plan, suite, name) for name in ("h200x2-nvlink", "h200x2-hoststaged")
+    )
+    # 2 platforms x 5 rounds x (17 + 2 + 8 x (7 + 4 x 0.9 + 1.05 x 6.5)) s
+    assert main_s == pytest.approx(10 * (19 + 8 * 17.425))
+    assert timed_share(plan, suite, "h200x2-nvlink") == pytest.approx(54.6 / 158.4)
+
+
+def test_the_quick_look_takes_three_rounds_of_two_platforms() -> None:
+    (asked,) = load_campaigns(ROOT, ["quick"])
+    plan = build_plan(asked, H200X2, "two H200")
+    (suite,) = plan.suites
+    assert (suite.rounds, len(suite.platforms)) == (3, 2)
+    assert {case.model for case in suite.cases.values()} == set(MODELS)
+    assert {case.legs for case in suite.cases.values()} == {("full",)}
+    assert expected_plan_s(plan) < 330
+    assert "h200x2-nvlink: 2.70 min for 4 cases, 6% of it in timed windows" in plan_text(plan)

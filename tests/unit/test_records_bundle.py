@@ -4,11 +4,12 @@ import gzip
 import io
 import json
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from commwall.analysis.result import analyse_campaign
 from commwall.cli.main import main
 from commwall.records.arrival import Limits, read_files, take_in
 from commwall.records.bundle import (
@@ -24,13 +25,16 @@ from commwall.records.store import (
     Withdrawal,
     Withdrawals,
     model_text,
+    read_plan,
     read_record,
     read_withdrawals,
     write_atomically,
 )
+from commwall.records.todo import examine, todo
 from commwall.schema.base import digest
 from commwall.schema.plan import Plan
-from tests.samples import plan, record, write_campaign
+from commwall.schema.record import Record
+from tests.samples import KEY, plan, record, write_campaign, write_index
 
 CAMPAIGN = "golden"
 Members = dict[str, bytes]
@@ -135,6 +139,50 @@ def test_each_side_with_evidence_of_its_own_is_refused(here: Layout, bundle: Pat
         path.record_path(CAMPAIGN, platform, "training", "bert-demo-b4", 2).unlink()
     bundled(Layout(bundle.parent / "origin"), bundle)
     assert "the other lacks" in refused(here, bundle)
+
+
+def rounds_of(layout: Layout) -> set[tuple[str, str]]:
+    found = layout.records_dir(CAMPAIGN).rglob("r*.json")
+    return {(path.parts[-4], path.stem) for path in found}
+
+
+def test_rounds_of_two_machines_of_one_kind_become_one_campaign(
+    here: Layout, tmp_path: Path
+) -> None:
+    asked = plan(CAMPAIGN, 3)
+    other_words = asked.model_copy(update={"machine": "the same with 1 GiB less"})
+
+    def of_machine(own: Plan, rounds: tuple[int, ...], boot: str) -> Iterator[Record]:
+        for name in ("fast", "slow", "fast-again"):
+            for round_ in rounds:
+                made = record(own, name, round_)
+                machine = made.machine.model_copy(update={"boot_digest": boot})
+                yield made.model_copy(update={"machine": machine}).sealed()
+
+    one = write_campaign(tmp_path / "one", asked, of_machine(asked, (1, 2), "a" * 12))
+    two = write_campaign(tmp_path / "two", other_words, of_machine(other_words, (3,), "b" * 12))
+    take_in(here, bundled(one, tmp_path / "one.tar.gz"))
+    arrival = take_in(here, bundled(two, tmp_path / "two.tar.gz"))
+    assert (arrival.placed, arrival.known) == (3, 0)
+    assert len(rounds_of(here)) == 9
+    assert read_plan(here.plan_path(CAMPAIGN)) == asked
+    findings = examine(here, asked, "training", KEY)
+    assert {finding.standing for finding in findings} == {"fresh"}
+    assert todo(asked, "training", findings) == ()
+    write_index(here, CAMPAIGN)
+    (pairing, control) = analyse_campaign(here, CAMPAIGN, 0.95).pairings
+    assert [len(own.pairs) for own in (pairing, control)] == [3, 3]
+
+
+def test_half_a_round_of_each_machine_is_no_round(here: Layout, tmp_path: Path) -> None:
+    asked = plan(CAMPAIGN, 1)
+    for name in ("fast", "slow"):
+        half = record(asked, name, 1, round_id=f"round-on-{name}")
+        origin = write_campaign(tmp_path / name, asked, [half])
+        bundled(origin, tmp_path / f"{name}.tar.gz")
+    take_in(here, tmp_path / "fast.tar.gz")
+    told = refused(here, tmp_path / "slow.tar.gz")
+    assert "each side has evidence of round 1 of training/bert-demo-b4 that the other lacks" in told
 
 
 def test_another_measurement_or_plan_of_the_same_name_is_refused(

@@ -185,6 +185,13 @@ def test_the_shipped_facts_give_the_ways_of_two_h200() -> None:
     assert found[1].words == "NVLink 4, 18 links"
 
 
+def test_links_of_few_lanes_keep_their_own_rate() -> None:
+    """Four links of a GA102 carry 56.25 GB/s in one direction, not the 100 of other GPUs' links."""
+    two = place(gpu("NVIDIA GeForce RTX 3090"), gpu("NVIDIA GeForce RTX 3090"), link="NV4")
+    bridge = memory_path("peer", SIZE, PEERS, two, read_hardware(ROOT))
+    assert bridge.nominal_bytes_per_s == pytest.approx(56.25e9)
+
+
 def test_no_files_are_no_facts_and_a_malformed_one_is_told(tmp_path: Path) -> None:
     assert read_hardware(tmp_path) == HardwareFacts()
     (tmp_path / "config/facts").mkdir(parents=True)

@@ -25,7 +25,7 @@ TRACKED = (
 MADE = (
     *(".cw", ".snakemake", "logs", ".envs/bench", ".envs/report", "stub.json", "stub-begun"),
     *("results/site", "results/*/attempts", "results/*/index.json"),
-    *("results/*/tables", "results/*/notebooks"),
+    *("results/*/tables", "results/*/notebooks", "results/pages"),
 )
 """What a run makes and git does not keep."""
 RUN_TIMEOUT_S = 120

@@ -31,7 +31,16 @@ def test_pages_are_there(rendered: Checkout) -> None:
         f"{campaign}/throughput.html",
         f"{campaign}/platforms.html",
         f"{campaign}/method.html",
+        "pages/claims.html",
     }
+
+
+def test_edited_claim_renders_its_page_only(rendered: Checkout) -> None:
+    claims = next((rendered.root / "config/facts/claims").glob("*.yaml"))
+    claims.write_text(claims.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    run = rendered.snakemake("-n")
+    assert run.code == 0, run.output
+    assert run.started == {"render_general", "publish_site"}
 
 
 def test_edited_figure_renders_only(rendered: Checkout) -> None:
@@ -39,7 +48,7 @@ def test_edited_figure_renders_only(rendered: Checkout) -> None:
     module.write_text(module.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8")
     run = rendered.snakemake("-n")
     assert run.code == 0, run.output
-    assert run.started == {"render_notebook", "publish_site"}
+    assert run.started == {"render_notebook", "render_general", "publish_site"}
 
 
 def test_comment_in_a_figure_renders_nothing(rendered: Checkout) -> None:

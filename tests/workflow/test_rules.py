@@ -10,7 +10,7 @@ import yaml
 from tests.workflow.checkout import SOURCE, Checkout
 
 ACCEPTED = "Specify a conda environment or container for each rule."
-RULES_WITH_COMMANDS = 7
+RULES_WITH_COMMANDS = 8
 
 
 def test_lint_finds_only_what_is_accepted(fresh: Checkout) -> None:

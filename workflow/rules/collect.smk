@@ -14,6 +14,7 @@ rule tables:
 rule reports:
     input:
         pages_of(READABLE),
+        GENERAL,
 
 
 rule publish:

@@ -6,7 +6,7 @@ import sys
 
 from commwall.host.locks import hold_checkout
 from commwall.records.state import read_state
-from commwall.report.pages import PAGES, pages_for
+from commwall.report.pages import GENERAL_PAGES, PAGES, pages_for
 
 DRIVER = sys.executable
 """Python of this environment. Rules name it as a resource: as a parameter it would make
@@ -17,6 +17,9 @@ OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
 CONFIDENCE = SITUATION.config.confidence
+GENERAL = [f"results/pages/{name}.html" for name in GENERAL_PAGES]
+"""Pages that belong to no campaign."""
+FACTS = sorted(map(str, Path("config/facts").rglob("*.yaml")))
 
 
 def any_of(names: list[str]) -> str:
@@ -29,6 +32,7 @@ wildcard_constraints:
     suite="[a-z]+",
     environment="bench|report",
     notebook=any_of(PAGES),
+    general=any_of(GENERAL_PAGES),
 
 
 def looked_at(wildcards) -> list[str]:

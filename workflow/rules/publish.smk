@@ -6,6 +6,7 @@ rule publish_site:
         indexes=expand("results/{c}/index.json", c=ALL),
         tables=[table for c in READABLE for table in tables_of(c)],
         pages=pages_of(READABLE),
+        general=GENERAL,
         code=".cw/code/report.digest",
         environment=".envs/report/manifest.json",
     output:

@@ -1,4 +1,4 @@
-"""Reports: notebooks executed on a campaign, each with its page."""
+"""Reports: executed notebooks, each with its page."""
 
 
 rule render_notebook:
@@ -22,4 +22,28 @@ rule render_notebook:
         confidence=CONFIDENCE,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.c:q} {wildcards.notebook:q}"
+        " --parent $PPID > {log:q} 2>&1"
+
+
+rule render_general:
+    input:
+        indexes=expand("results/{c}/index.json", c=ALL),
+        notebook="notebooks/{general}.py",
+        facts=FACTS,
+        code=".cw/code/report.digest",
+        environment=".envs/report/manifest.json",
+    output:
+        page=report(
+            "results/pages/{general}.html",
+            caption="../report/notebook.rst",
+            category="all campaigns",
+            labels={"page": "{general}"},
+        ),
+        executed="results/pages/{general}.ipynb",
+    log:
+        "logs/render_general/{general}.log",
+    params:
+        confidence=CONFIDENCE,
+    shell:
+        "exec .envs/report/bin/python -m commwall render {wildcards.general:q}"
         " --parent $PPID > {log:q} 2>&1"

@@ -114,11 +114,12 @@ def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
         return "the record does not state the FLOPs of a step"
     names = dict.fromkeys(runtime.device_names)
     known = [peaks.of(name) for name in names]
-    if len(known) != 1 or known[0] is None:
+    peak = known[0].bfloat16_dense_flops if len(known) == 1 and known[0] else None
+    if peak is None:
         return f"the peak of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
     if "full" not in steps:
         return "needs leg full, which has no step times here"
-    return runtime.step_flops / (steps["full"] * known[0].bfloat16_dense_flops.value)
+    return runtime.step_flops / (steps["full"] * peak.value)
 
 
 def host_gap(record: Record, leg: Leg) -> float | None:

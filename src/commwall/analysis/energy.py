@@ -3,10 +3,12 @@
 Layer: analysis. Reads no file. A domain is the GPU of a rank, or all domains of a CPU in one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from commwall.analysis.readings import by_rank, slowest_rank, window_samples
+from commwall.schema.device_metrics import POWER_AVERAGED_S
 from commwall.schema.record import Record
 
 
@@ -23,7 +25,7 @@ class EnergyUse:
     energy_j: float | None
     """By the counter; None where a domain has none [J]."""
     polled_power_w: float | None
-    """Mean of the polled readings [W]."""
+    """Mean of the polled readings, which are of the second before, from the first second on [W]."""
     idle_power_w: float | None
     """Median of the readings before the launch [W]."""
 
@@ -50,8 +52,9 @@ class EnergyUse:
 def energy_uses(record: Record) -> tuple[EnergyUse, ...]:
     """Every domain of a training record, then all together; nothing without steps or readings."""
     window_s, samples = sum(slowest_rank(record, "full")), window_samples(record)
-    counted, polled, idle = (
-        by_rank(record, metric) for metric in ("energy_j", "power_w", "idle_power_w")
+    counted, polled, times, idle = (
+        by_rank(record, metric)
+        for metric in ("energy_j", "power_w", "power_time_s", "idle_power_w")
     )
     ranks = list(dict.fromkeys((*counted, *polled)))
     if not ranks or window_s <= 0:
@@ -62,7 +65,7 @@ def energy_uses(record: Record) -> tuple[EnergyUse, ...]:
             window_s=window_s,
             samples=samples,
             energy_j=sum(counted[rank]) if rank in counted else None,
-            polled_power_w=fmean(polled[rank]) if rank in polled else None,
+            polled_power_w=_polled_w(polled.get(rank, ()), times.get(rank, ())),
             idle_power_w=median(idle[rank]) if rank in idle else None,
         )
         for rank in ranks
@@ -85,6 +88,14 @@ def _together(single: tuple[EnergyUse, ...]) -> EnergyUse:
         polled_power_w=_sum([use.polled_power_w for use in single]),
         idle_power_w=_sum([use.idle_power_w for use in single]),
     )
+
+
+def _polled_w(powers_w: Sequence[float], times_s: Sequence[float]) -> float | None:
+    """Mean of the readings that tell of the window alone; of all where their times are unknown."""
+    if len(times_s) == len(powers_w):
+        pairs = zip(powers_w, times_s, strict=True)
+        powers_w = [power_w for power_w, time_s in pairs if time_s >= POWER_AVERAGED_S]
+    return fmean(powers_w) if powers_w else None
 
 
 def _sum(values: list[float | None]) -> float | None:

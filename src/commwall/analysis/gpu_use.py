@@ -67,9 +67,10 @@ def nominal_memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
         return "the nominal rate of the memory is not known"
     names = dict.fromkeys(runtime.device_names)
     known = [peaks.of(name) for name in names]
-    if len(known) != 1 or known[0] is None:
+    rate = known[0].memory_bytes_per_s if len(known) == 1 and known[0] else None
+    if rate is None:
         return f"the peak of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
-    return known[0].memory_bytes_per_s.value
+    return rate.value
 
 
 def _mean(record: Record, metric_id: str) -> float | str:

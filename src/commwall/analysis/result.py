@@ -3,19 +3,22 @@
 Layer: analysis. Records, and the facts by which they are judged, are read by `commwall.records`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from commwall.analysis.decompose import Decomposition, Undecomposed, decompose
 from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
 from commwall.analysis.pairs import Cell, Pairing, pairings, pooled, read_cells
+from commwall.analysis.replication import Replication, judge_replication
 from commwall.analysis.verdicts import Verdict, judge, primary
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.records.layout import Layout
+from commwall.records.predictions import PredictionError, basis, read_predictions
 from commwall.schema.errors import CommwallError
 from commwall.schema.facts import HardwareFacts
+from commwall.schema.plan import Replicated
 
 
 class EvidenceMissing(CommwallError):
@@ -38,6 +41,8 @@ class Analysis:
     gaps: tuple[GapLine, ...]
     facts: HardwareFacts = NOTHING_KNOWN
     """What is on file of GPUs and links."""
+    replication: Replication | None = None
+    """How a published campaign stands up to it; None for a campaign of its own."""
 
     @property
     def primary(self) -> tuple[Verdict, ...]:
@@ -82,7 +87,9 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
         ConfigError: if a file of facts is malformed.
     """
     try:
-        return analyse(load_evidence(layout, campaign), confidence, read_hardware(layout.root))
+        evidence = load_evidence(layout, campaign)
+        analysis = analyse(evidence, confidence, read_hardware(layout.root))
+        return with_replication(layout, analysis)
     except FileNotFoundError as error:
         raise EvidenceMissing(
             f"cannot read the records of {campaign}",
@@ -91,3 +98,40 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
             expected="an index of the records as they are",
             next_step=f"run `snakemake --cores all`, or `commwall index {campaign}`",
         ) from error
+
+
+def with_replication(layout: Layout, analysis: Analysis) -> Analysis:
+    """The analysis with the published campaign that it measures again, if it does.
+
+    Predictions that cannot be trusted are a problem that pages tell, not a stop.
+    """
+    plan = analysis.evidence.plan
+    if plan is None or plan.replicates is None:
+        return analysis
+    try:
+        judged = replicated(layout, plan.replicates, analysis)
+    except PredictionError as error:
+        found = error.parts["found"]
+        problem = f"{error.what}" + (f" ({found})" if found else "")
+        judged = Replication(plan.replicates.campaign, analysis.confidence, problem=problem)
+    return replace(analysis, replication=judged)
+
+
+def replicated(layout: Layout, asked: Replicated, analysis: Analysis) -> Replication:
+    """Hold an analysis against what a published campaign predicts.
+
+    Raises:
+        PredictionError: if the predictions, or what they rest on, are not what they were when the
+            replication was planned.
+    """
+    predictions = read_predictions(layout, asked.campaign)
+    if predictions.digest != asked.predictions:
+        raise PredictionError(
+            "predictions are not those that stood when the replication was planned",
+            where=f"results/{asked.campaign}/predictions.json",
+            found=f"digest {predictions.digest}",
+            expected=asked.predictions,
+            next_step="restore the published campaign as its publisher gave it",
+        )
+    records = basis(layout, predictions)
+    return judge_replication(predictions, records, analysis.verdicts, analysis.cells)

@@ -30,6 +30,7 @@ from commwall.analysis.names import QUANTITIES, SIGNED
 from commwall.analysis.pairs import Cell
 from commwall.analysis.paths import path_rows, sharing_rows
 from commwall.analysis.points import points
+from commwall.analysis.replication_words import replication_rows
 from commwall.analysis.result import Analysis
 from commwall.analysis.traffic import traffic_rows
 from commwall.analysis.wording import sentence
@@ -59,6 +60,7 @@ class Tables:
     links: pd.DataFrame
     choices: pd.DataFrame
     yardsticks: pd.DataFrame
+    replication: pd.DataFrame
 
 
 def tidy_tables(analysis: Analysis) -> Tables:
@@ -81,6 +83,7 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "links": link_rows,
         "choices": choice_rows,
         "yardsticks": yardstick_rows,
+        "replication": replication_rows,
     }
     return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
 

@@ -28,8 +28,11 @@ VERBS: dict[str, str] = {
     "read": "print what is certain in another tool's output, as JSON",
     "judge": "say what other tools' outputs mean, and what to run next",
     "lint-env": "say which NCCL variables do not do what they seem to",
+    "claims": "judge published claims by rules and sourced facts",
     "bundle": "write a campaign into one file, to be rendered elsewhere",
     "import": "take in a campaign that was measured elsewhere",
+    "predict": "fix what a measured campaign predicts, so that others can replicate it",
+    "replicate": "measure a published campaign again, and judge how it agrees",
     "provision": "make an environment from its lock, or adopt one",
 }
 
@@ -41,7 +44,8 @@ def main(argv: list[str] | None = None) -> int:
         argv: words after the program's name; None takes them from the process.
 
     Returns:
-        Exit code: 0 done, 1 work is missing, 2 the input or the machine does not allow it.
+        Exit code: 0 done, 1 work is missing, 2 the input or the machine does not allow it, 3 a
+        replication does not agree.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -6,7 +6,7 @@ Layer: cli. Runs in the bench environment; see `commwall.measure.rounds` for wha
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
 
@@ -26,7 +26,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--attempt", type=Path, help="attempt file to write; owed work then ends with 0"
     )
     parser.add_argument("--log", type=Path, help="log file; the workers' output goes beside it")
+    parser.add_argument(
+        "--within",
+        type=_seconds,
+        metavar="SECONDS",
+        help="begin no round that is not expected to end in this time; the next run goes on",
+    )
     accept_parent(parser)
+
+
+def _seconds(text: str) -> float:
+    """A time above zero [s].
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    with suppress(ValueError):
+        value = float(text)
+        if 0 < value < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is no time above zero in seconds")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,13 +72,14 @@ def _measure(arguments: argparse.Namespace) -> int:
             attempt=arguments.attempt or layout.attempt_path(campaign, suite),
             logs=log.with_suffix(""),
             say=say,
+            within_s=arguments.within,
         )
         attempt = measure_suite(order)
         if attempt.refused:
             say(f"not measured: {attempt.refused}")
         else:
             say(f"{attempt.measured} records, {len(attempt.accidents)} accidents")
-    owed = attempt.refused is not None or bool(attempt.accidents)
+    owed = attempt.refused is not None or bool(attempt.accidents or attempt.left)
     # A workflow names the attempt file and must go on: its check tells what is owed.
     return int(owed and arguments.attempt is None)
 

@@ -1,4 +1,4 @@
-"""`commwall render`: execute a notebook on a campaign and write its page."""
+"""`commwall render`: execute a notebook and write its page."""
 
 import argparse
 from pathlib import Path
@@ -11,7 +11,9 @@ from commwall.report.render import render
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("campaign")
+    parser.add_argument(
+        "campaign", nargs="?", help="left out for a notebook that is of no campaign"
+    )
     parser.add_argument("notebook", help="name of a file in notebooks/, without suffix")
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="default: %(default)g s"

@@ -21,6 +21,7 @@ from commwall.host.nvml_reader import (
     merged_gaps,
     visible_gpus,
 )
+from commwall.schema.device_metrics import POWER_AVERAGED_S
 from commwall.schema.result import Gap, Mark, Series
 
 PERIOD_S = 0.02
@@ -151,7 +152,7 @@ def found_of(
         return EnergyFound(tuple(series), tuple(marks)), absent
     own = Series(metric="energy_j", unit="J", leg="full", rank=rank, values=(energy_j,))
     if series:
-        marks += _disagreement(rank, energy_j / ((end_ns - start_ns) / 1e9), series[0].values)
+        marks += _disagreement(rank, energy_j / ((end_ns - start_ns) / 1e9), *series)
     return EnergyFound((own, *series), tuple(marks)), absent
 
 
@@ -218,7 +219,12 @@ def _power(rank: int, within: Sequence[Reading], start_ns: int) -> list[Series]:
     ]
 
 
-def _disagreement(rank: int, counted_w: float, polled_w: Sequence[float]) -> list[Mark]:
+def _disagreement(rank: int, counted_w: float, power: Series, times: Series) -> list[Mark]:
+    """The mark of a counter that the polled power contradicts, where it tells of the window."""
+    pairs = zip(power.values, times.values, strict=True)
+    polled_w = [power_w for power_w, time_s in pairs if time_s >= POWER_AVERAGED_S]
+    if not polled_w:
+        return []
     mean_w = statistics.fmean(polled_w)
     if abs(mean_w - counted_w) <= MOST_DISAGREEMENT * counted_w:
         return []

@@ -14,6 +14,8 @@ from commwall.host.survey import shared_memory
 from commwall.judge.facts import read_variables
 from commwall.judge.lint import lint
 from commwall.measure.supervisor import KEPT_VARIABLES
+from commwall.records.layout import Layout
+from commwall.records.predictions import is_published
 from commwall.schema.environment import Manifest
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.treatment import NcclVariables
@@ -36,6 +38,11 @@ def refusal(root: Path, plan: Plan, machine: Machine, manifest: Manifest | None)
     """
     if machine.facts.fingerprint != plan.fingerprint:
         return _foreign(plan, machine)
+    if is_published(Layout(root), plan.id):
+        return (
+            f"campaign {plan.id} is published: its predictions are fixed, and with them its "
+            f"records; `commwall replicate {plan.id}` measures it again under another name"
+        )
     if manifest is None:
         return "the environment bench is not made yet; run: commwall provision bench"
     if packages_digest(this_interpreter().packages) != manifest.packages_digest:

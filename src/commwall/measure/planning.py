@@ -7,7 +7,13 @@ import random
 from collections.abc import Sequence
 
 from commwall.measure.configuration import CAMPAIGNS_NAME, Campaign
-from commwall.measure.duration import basis_text, expected_plan_s, expected_suite_s
+from commwall.measure.duration import (
+    basis_text,
+    expected_plan_s,
+    expected_platform_s,
+    expected_suite_s,
+    timed_share,
+)
 from commwall.measure.fitting import Fitted, fit
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.errors import ConfigError
@@ -28,14 +34,15 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
         words: the machine in one line.
 
     Raises:
-        ConfigError: if the machine allows none of it.
+        ConfigError: if the machine allows none of it, or the campaign is another kind's.
     """
+    _refuse_other_machines(campaign, machine, words)
     config, fitted = campaign.config, fit(campaign, machine)
     suites = tuple(_plan_suite(campaign, fitted, suite) for suite in config.rounds)
     if not any(suite.platforms for suite in suites):
         raise _nothing_to_measure(campaign, fitted)
     return Plan(
-        id=campaign_id(campaign.name, machine.fingerprint),
+        id=campaign_id(campaign, machine.fingerprint),
         title=config.title,
         fingerprint=machine.fingerprint,
         machine=words,
@@ -44,6 +51,22 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
         comparisons=fitted.comparisons,
         suites=tuple(suite for suite in suites if suite.platforms),
         left_out=fitted.left_out,
+        replicates=config.replicates,
+    )
+
+
+def _refuse_other_machines(campaign: Campaign, machine: MachineFacts, words: str) -> None:
+    """Raise ConfigError where a campaign names one kind of machine and this is another."""
+    wanted = campaign.config.machine
+    if wanted is None or machine.fingerprint.startswith(wanted):
+        return
+    raise ConfigError(
+        f"campaign {campaign.name} is measured on one kind of machine only",
+        where=f"{CAMPAIGNS_NAME}/{campaign.name}.yaml, key machine",
+        found=f"{machine.fingerprint[:FINGERPRINT_DIGITS]}: {words}",
+        expected=wanted,
+        next_step="read its pages, or measure `auto` here; on a machine of its kind, "
+        f"`commwall replicate {campaign.name}` measures it again under another name",
     )
 
 
@@ -58,9 +81,14 @@ def _nothing_to_measure(campaign: Campaign, fitted: Fitted) -> ConfigError:
     )
 
 
-def campaign_id(name: str, fingerprint: str) -> str:
-    """The concrete identifier of a campaign file on this kind of machine."""
-    return f"{name}-{fingerprint[:FINGERPRINT_DIGITS]}"
+def campaign_id(campaign: Campaign, fingerprint: str) -> str:
+    """The concrete identifier of a campaign file on this kind of machine.
+
+    A file that names its kind of machine needs no digits to keep other kinds away.
+    """
+    if campaign.config.machine is not None:
+        return campaign.name
+    return f"{campaign.name}-{fingerprint[:FINGERPRINT_DIGITS]}"
 
 
 def visiting_orders(
@@ -144,7 +172,15 @@ def _suite_lines(plan: Plan, suite: PlannedSuite) -> list[str]:
     cases = [f"  case {name}: {_case_text(case)}" for name, case in suite.cases.items()]
     expected_s, basis = expected_suite_s(plan, suite), basis_text(plan, suite)
     expected = f"  expected time: {time_text(expected_s)} ({basis})"
-    return [f"suite {suite.suite}: {head}", *cases, *orders, expected]
+    shares = [f"    {_time_line(plan, suite, platform)}" for platform in suite.platforms]
+    return [f"suite {suite.suite}: {head}", *cases, *orders, expected, *shares]
+
+
+def _time_line(plan: Plan, suite: PlannedSuite, platform: str) -> str:
+    expected = time_text(expected_platform_s(plan, suite, platform))
+    share = timed_share(plan, suite, platform)
+    cases = len(suite.platforms[platform])
+    return f"{platform}: {expected} for {cases} cases, {share:.0%} of it in timed windows"
 
 
 def _case_text(case: Case) -> str:

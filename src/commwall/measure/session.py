@@ -23,6 +23,7 @@ from commwall.records.store import write_record
 from commwall.schema.case import CollectivesCase
 from commwall.schema.config import Timeouts
 from commwall.schema.result import LaunchRequest, NamedCase
+from commwall.schema.units import time_text
 
 FORGETTING_S = 3.0
 """A driver lists a process no longer than this after its end [s]."""
@@ -57,20 +58,45 @@ class Session:
     def run(self, visits: Sequence[Visit]) -> None:
         """Make every visit in turn; a full disk ends the run, other accidents do not.
 
+        A round is begun only if the time that the run has is expected to suffice for all of it:
+        what is left of a round that was cut short is measured anew.
+
         Raises:
             LaunchError: if processes cannot be started or ended.
             OSError: if a file cannot be written for another reason than a full disk.
         """
         progress = Progress(self.order.say, len(visits), max(map(self._expected_s, visits)))
-        for visit in visits:
+        begun: str | None = None
+        for position, visit in enumerate(visits):
             try:
-                self._compile(visit)
+                if visit.round_id != begun and not self._may_begin(visits[position:]):
+                    return
+                begun = visit.round_id
                 self._visit(visit, progress)
             except OSError as error:
                 if error.errno not in NO_SPACE:
                     raise
                 self.tally.note(visit, "disk_full", error.strerror or str(error))
                 return
+
+    def _may_begin(self, ahead: Sequence[Visit]) -> bool:
+        """Have compiled what the next round needs, and see whether there is time for all of it."""
+        own = [visit for visit in ahead if visit.round_id == ahead[0].round_id]
+        expected_s = sum(map(self._expected_s, own))
+        if expected_s <= self.tally.left_s:
+            for visit in own:
+                self._compile(visit)
+        left_s = self.tally.left_s
+        if expected_s <= left_s:
+            return True
+        self.tally.left = tuple(dict.fromkeys(visit.round for visit in ahead))
+        self.order.say(
+            f"round {ahead[0].round} is expected to take {time_text(expected_s)}, "
+            f"{time_text(max(left_s, 0.0))} are left of this run; still due: "
+            f"{'round' if len(self.tally.left) == 1 else 'rounds'} "
+            f"{', '.join(map(str, self.tally.left))}"
+        )
+        return False
 
     def _compile(self, visit: Visit) -> None:
         """Have compiled what is not yet; what goes wrong is told when the case is measured."""

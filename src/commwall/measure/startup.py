@@ -20,12 +20,13 @@ from commwall.measure.configuration import RESOLVED_NAME, Campaign, load, resolv
 from commwall.measure.planning import build_plan, campaign_id
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.layout import Layout
+from commwall.records.predictions import is_published
 from commwall.records.state import write_state
-from commwall.records.store import model_text, read_plan, write_if_different
+from commwall.records.store import model_text, read_plan, same_plan, write_if_different
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
 from commwall.schema.config import Config
-from commwall.schema.errors import CommwallError, ConfigError, LaunchError
+from commwall.schema.errors import CommwallError, ConfigError, LaunchError, PlanError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
 
@@ -126,7 +127,7 @@ def examine_only(root: Path, overrides: Mapping[str, Any] | None = None) -> Prep
     wanted = load(root, overrides, has_gpu=bool(facts.gpus))
     mine = tuple(
         PreparedCampaign(
-            id=campaign_id(campaign.name, facts.fingerprint),
+            id=campaign_id(campaign, facts.fingerprint),
             mine=True,
             suites=tuple(campaign.config.rounds),
         )
@@ -171,13 +172,25 @@ def _prepare_mine(
     root: Path, campaign: Campaign, machine: Machine, identity: str
 ) -> PreparedCampaign:
     layout = Layout(root)
-    plan = build_plan(campaign, machine.facts, machine.words)
-    write_if_different(layout.plan_path(plan.id), model_text(plan))
+    if is_published(layout, campaign_id(campaign, machine.facts.fingerprint)):
+        return _prepare_other(root, campaign_id(campaign, machine.facts.fingerprint))
+    plan = _freeze(layout, build_plan(campaign, machine.facts, machine.words))
     for suite in plan.suites:
         key = freshness_key(suite.suite, identity)
         write_state(layout, plan, suite.suite, key, datetime.now(UTC))
     suites = tuple(suite.suite for suite in plan.suites)
     return PreparedCampaign(id=plan.id, mine=True, suites=suites)
+
+
+def _freeze(layout: Layout, plan: Plan) -> Plan:
+    """Write a plan, unless the same one is there from another machine of this kind."""
+    path = layout.plan_path(plan.id)
+    with suppress(PlanError):  # absent, or to be replaced
+        there = read_plan(path)
+        if same_plan(there, plan):
+            return there
+    write_if_different(path, model_text(plan))
+    return plan
 
 
 def _prepare_other(root: Path, name: str) -> PreparedCampaign:

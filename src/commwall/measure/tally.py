@@ -3,6 +3,8 @@
 Layer: measure. Writes the attempt file.
 """
 
+import math
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +37,8 @@ class Order:
     """Where the device locks lie; None takes the one of all users."""
     lock_wait_s: float = WAIT_S
     grace_s: float = GRACE_S
+    within_s: float | None = None
+    """No round is begun that is not expected to end within this time of the run's start [s]."""
 
     @property
     def launches_dir(self) -> Path:
@@ -61,8 +65,18 @@ class Tally:
 
     order: Order
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started_s: float = field(default_factory=time.monotonic)
+    """The same on the monotonic clock [s]."""
     measured: int = 0
     accidents: list[Accident] = field(default_factory=list)
+    left: tuple[int, ...] = ()
+    """Rounds that were not begun for want of time."""
+
+    @property
+    def left_s(self) -> float:
+        """Time that the run still has [s]."""
+        within_s = self.order.within_s
+        return math.inf if within_s is None else within_s - (time.monotonic() - self.started_s)
 
     def note(
         self,
@@ -113,6 +127,7 @@ class Tally:
             ended_at=datetime.now(UTC),
             measured=self.measured,
             accidents=tuple(self.accidents),
+            left=self.left,
             refused=refused,
         )
         try:

@@ -34,9 +34,9 @@ _FAILURE = re.compile(
 _WRONG = 1
 """From here on the column of errors says wrong results; below it, rounding."""
 _ROUNDING_GB_PER_S = 0.0051
-"""Rates are printed with two decimals."""
+"""Rates are printed with two decimals. Source: NVIDIA nccl-tests, src/common.cu."""
 _LEAST_GB_PER_S = 1.0
-"""Below it the two decimals say too little about a ratio."""
+"""Chosen: below it the two decimals say too little about a ratio."""
 
 
 class Failure(Model):

@@ -11,13 +11,19 @@ import io
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.records.bundle import LIST_NAME, BundleError, BundleList, entry, kind_of
 from commwall.records.layout import Layout
+from commwall.records.predictions import (
+    basis,
+    is_published,
+    parse_predictions,
+    read_predictions,
+)
 from commwall.records.state import read_attempt
 from commwall.records.store import (
     Withdrawal,
@@ -26,10 +32,11 @@ from commwall.records.store import (
     read_plan,
     read_record,
     read_withdrawals,
+    same_plan,
     write_atomically,
 )
 from commwall.schema.environment import Manifest
-from commwall.schema.errors import CommwallError, ConfigError, RecordError
+from commwall.schema.errors import CommwallError, ConfigError, PlanError, RecordError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
 
@@ -80,9 +87,10 @@ class _Bounded(io.RawIOBase):
 def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival:
     """Check a bundle and place its campaign.
 
-    A campaign that is here already only grows: its plan must be the same, and the bundle must
-    hold every record and withdrawal that is here, or none that is not; then what is new is
-    added. Otherwise nothing is written.
+    A campaign that is here already only grows: its plan must be the same, and so must every
+    record that both sides have. Whole rounds of a case are added, also where each side has some
+    that the other lacks; of one round, one side must have all that the other has, because what
+    was not measured back to back is no round. Otherwise nothing is written.
 
     Args:
         layout: the checkout.
@@ -186,6 +194,8 @@ def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
     try:
         plan = read_plan(folder / "plan.json")
         read_withdrawals(staged, campaign)
+        if "predictions.json" in files:
+            basis(staged, read_predictions(staged, campaign))
         for name in files:
             if kind_of(name) == "attempt":
                 read_attempt(folder / name)
@@ -212,32 +222,61 @@ def _check_record(path: Path, name: str, plan: Plan) -> None:
 
 def _merge(layout: Layout, staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Arrival:
     """Add what is new to a campaign that is here already, or refuse."""
-    here = layout.plan_path(campaign)
-    if not here.exists() or here.read_bytes() != files["plan.json"]:
-        raise _differs(campaign, "its plan is another one")
+    _refuse_other_plan(layout, staged, campaign)
     new, old = _digests(staged, campaign), _digests(layout, campaign)
     _refuse_conflicts(campaign, new, old)
+    _refuse_other_predictions(layout, campaign, files)
     withdrawn = read_withdrawals(staged, campaign), read_withdrawals(layout, campaign)
-    if set(old) - set(new) or set(withdrawn[1]) - set(withdrawn[0]):
-        if set(new) <= set(old) and set(withdrawn[0]) <= set(withdrawn[1]):
-            return Arrival(campaign, 0, len(new))  # all of it is here, and more
-        raise _differs(campaign, "each side has evidence that the other lacks")
     if set(withdrawn[0]) - set(withdrawn[1]):
         both = (withdrawn[0] | withdrawn[1]).items()  # a reason given here stays
         told = Withdrawals(withdrawn=tuple(Withdrawal(digest=d, reason=r) for d, r in both))
         write_atomically(layout.withdrawn_path(campaign), model_text(told))
     for name in files:
         path = layout.campaign_dir(campaign) / name
+        if name == "plan.json":
+            continue  # this machine's words for it stay
         damaged = kind_of(name) == "record" and name not in old
         if damaged or not path.exists():
             write_atomically(path, files[name].decode())
-    return Arrival(campaign, len(set(new) - set(old)), len(old))
+    return Arrival(campaign, len(set(new) - set(old)), len(set(new) & set(old)))
+
+
+def _refuse_other_plan(layout: Layout, staged: Layout, campaign: str) -> None:
+    try:
+        here = read_plan(layout.plan_path(campaign))
+    except PlanError as error:
+        raise _differs(campaign, "its plan cannot be read") from error
+    if not same_plan(here, read_plan(staged.plan_path(campaign))):
+        raise _differs(campaign, "its plan is another one")
+
+
+def _refuse_other_predictions(layout: Layout, campaign: str, files: Mapping[str, bytes]) -> None:
+    name = "predictions.json"
+    if name not in files or not is_published(layout, campaign):
+        return
+    here = read_predictions(layout, campaign)
+    if parse_predictions(files[name], campaign).digest != here.digest:
+        raise _differs(campaign, "its predictions are others")
 
 
 def _refuse_conflicts(campaign: str, new: Mapping[str, str], old: Mapping[str, str]) -> None:
     for name in sorted(new.keys() & old.keys()):
         if new[name] != old[name]:
             raise _differs(campaign, f"{name} is another measurement than the one here")
+    sides = [_by_round(names) for names in (new, old)]
+    for round_ in sides[0].keys() & sides[1].keys():
+        if sides[0][round_] - sides[1][round_] and sides[1][round_] - sides[0][round_]:
+            place = f"round {round_[2]} of {round_[0]}/{round_[1]}"
+            raise _differs(campaign, f"each side has evidence of {place} that the other lacks")
+
+
+def _by_round(names: Iterable[str]) -> dict[tuple[str, str, int], set[str]]:
+    """Suite, case and round -> names of its records."""
+    found: dict[tuple[str, str, int], set[str]] = {}
+    for name in names:
+        *_, suite, case, file = Path(name).parts
+        found.setdefault((suite, case, int(Path(file).stem[1:])), set()).add(name)
+    return found
 
 
 def _digests(layout: Layout, campaign: str) -> dict[str, str]:

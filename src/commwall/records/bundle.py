@@ -1,9 +1,9 @@
 """A campaign as one file: what is needed to judge and render it where it was not measured.
 
 Layer: records. Writes a `.tar.gz` whose first member, `bundle.json`, lists all others with
-size and SHA-256: plan, withdrawals, readable records, attempts, and of the origin the manifest
-of the environment that measured and the logs that explain accidents. The digests show damage,
-not who made the bundle. `commwall.records.arrival` reads it.
+size and SHA-256: plan, withdrawals, predictions, readable records, attempts, and of the origin
+the manifest of the environment that measured and the logs that explain accidents. The digests
+show damage, not who made the bundle. `commwall.records.arrival` reads it.
 """
 
 import gzip
@@ -32,6 +32,7 @@ MEMBERS: dict[str, re.Pattern[str]] = {
     for kind, pattern in {
         "plan": r"plan\.json",
         "withdrawals": r"withdrawn\.json",
+        "predictions": r"predictions\.json",
         "record": rf"records/{_WORD}/[a-z]+/{_WORD}/r[0-9]{{2,4}}\.json",
         "attempt": r"attempts/[a-z]+\.json",
         "environment": r"origin/bench\.json",
@@ -80,6 +81,7 @@ def collect(layout: Layout, campaign: str) -> tuple[dict[str, bytes], tuple[str,
     records, left_out = _records(layout, plan)
     optional = {
         "withdrawn.json": layout.withdrawn_path(campaign),
+        "predictions.json": layout.predictions_path(campaign),
         **{
             f"attempts/{suite.suite}.json": layout.attempt_path(campaign, suite.suite)
             for suite in plan.suites

@@ -106,7 +106,7 @@ def differences(a: Record, b: Record, kind: Literal["round", "across"]) -> tuple
         kind: `round` for two platforms of one round, `across` for two rounds of one platform.
     """
     fields = WITHIN_ROUND if kind == "round" else ACROSS_ROUNDS
-    found = [_difference(a, b, field) for field in fields]
+    found = [field_difference(a, b, field) for field in fields]
     if kind == "round":
         found += [_checksum_difference(a, b, metric) for metric in CHECKSUM_METRICS]
     return tuple(difference for difference in found if difference)
@@ -167,7 +167,14 @@ def _refuse(a: Record, b: Record, found: Iterable[Difference]) -> None:
     )
 
 
-def _difference(a: Record, b: Record, field: str) -> Difference | None:
+def field_difference(a: Record, b: Record, field: str) -> Difference | None:
+    """How two records differ in a field; None if they do not.
+
+    Args:
+        a: one record.
+        b: the other.
+        field: names of attributes, joined by dots.
+    """
     left, right = _value(a, field), _value(b, field)
     if left == right:
         return None

@@ -5,7 +5,7 @@ Layer: records. Reads `index.json`, `plan.json` and the record files the index n
 
 from dataclasses import dataclass
 
-from commwall.records.index import Index, read_index
+from commwall.records.index import Index, build_index, read_index
 from commwall.records.layout import Layout
 from commwall.records.store import read_plan, read_record
 from commwall.records.todo import READABLE
@@ -32,7 +32,20 @@ def load_evidence(layout: Layout, campaign: str) -> Evidence:
         ConfigError: if the index is malformed.
         RecordError: if a record changed since the index was made.
     """
-    index = read_index(layout, campaign)
+    return _evidence(layout, read_index(layout, campaign))
+
+
+def look_at(layout: Layout, campaign: str) -> Evidence:
+    """Load what is there now, whatever an index of an earlier moment lists.
+
+    Raises:
+        PlanError: if there is no such campaign.
+    """
+    return _evidence(layout, build_index(layout, campaign))
+
+
+def _evidence(layout: Layout, index: Index) -> Evidence:
+    campaign = index.campaign
     try:
         plan = read_plan(layout.plan_path(campaign))
     except PlanError:

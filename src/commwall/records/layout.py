@@ -26,6 +26,10 @@ class Layout:
         """The frozen plan."""
         return self.campaign_dir(campaign) / "plan.json"
 
+    def predictions_path(self, campaign: str) -> Path:
+        """What the campaign predicts for those who measure it again."""
+        return self.campaign_dir(campaign) / "predictions.json"
+
     def withdrawn_path(self, campaign: str) -> Path:
         """Digests of records that were withdrawn, with reasons."""
         return self.campaign_dir(campaign) / "withdrawn.json"
@@ -53,6 +57,10 @@ class Layout:
     def notebooks_dir(self, campaign: str) -> Path:
         """Executed notebooks and their pages."""
         return self.campaign_dir(campaign) / "notebooks"
+
+    def general_dir(self) -> Path:
+        """Executed notebooks that belong to no campaign, and their pages."""
+        return self.root / "results" / "pages"
 
     def site_dir(self) -> Path:
         """The pages to publish."""

@@ -60,6 +60,8 @@ class Attempt(Model):
     measured: int
     """Records written."""
     accidents: tuple[Accident, ...] = ()
+    left: tuple[int, ...] = ()
+    """Rounds that were not begun for want of time."""
     refused: str | None = None
     """Why nothing was measured at all."""
 

@@ -150,6 +150,14 @@ def read_plan(path: Path) -> Plan:
     return plan
 
 
+def same_plan(a: Plan, b: Plan) -> bool:
+    """Whether two plans are one, but for their words for the machine.
+
+    Machines of one kind may differ in those, in the memory that the kernel leaves, say.
+    """
+    return a.model_copy(update={"machine": b.machine}) == b
+
+
 def read_withdrawals(layout: Layout, campaign: str) -> dict[str, str]:
     """Digests of withdrawn records with their reasons.
 

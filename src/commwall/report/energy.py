@@ -141,7 +141,7 @@ def energy_table(page: Page) -> Html:
         return joined(())  # the figure says so
     words = (
         "All counted domains together, medians of the rounds. Polled is the mean of the driver's "
-        "readings, the difference relative to the counter."
+        "readings from the first second on, the difference relative to the counter."
     )
     parts = [_energy_rows(whole, words)]
     each = _medians(page.tables, whole=False)

@@ -28,6 +28,11 @@ PAGES = {
 }
 """Notebook -> what it is, in reading order."""
 
+GENERAL_PAGES = {
+    "claims": PageKind("Published claims: what articles say, judged by rules", None),
+}
+"""Notebook -> what it is, of pages that belong to no campaign."""
+
 APART = ("acceptance",)
 """Notebooks that are about no campaign, so that no workflow renders them."""
 

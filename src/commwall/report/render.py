@@ -1,8 +1,9 @@
-"""Execute a notebook on a campaign and write its page.
+"""Execute a notebook and write its page.
 
 Layer: report. Reads `notebooks/<name>.py`; writes `results/<campaign>/notebooks/<name>.ipynb`
-and `.html`. The notebook runs in a process of its own with this interpreter as its kernel, so
-that a hung one can be ended; nothing of the user's Jupyter set-up takes part.
+and `.html`, or both below `results/pages` where the notebook is of no campaign. The notebook runs
+in a process of its own with this interpreter as its kernel, so that a hung one can be ended;
+nothing of the user's Jupyter set-up takes part.
 """
 
 import ast
@@ -39,13 +40,13 @@ class RenderError(CommwallError):
 
 
 def render(
-    layout: Layout, campaign: str, notebook: str, confidence: float, timeout_s: float
+    layout: Layout, campaign: str | None, notebook: str, confidence: float, timeout_s: float
 ) -> tuple[Path, Path]:
-    """Execute a notebook on a campaign.
+    """Execute a notebook.
 
     Args:
         layout: the checkout.
-        campaign: which campaign to read.
+        campaign: which campaign to read; None for a notebook that is of no campaign.
         notebook: name of the notebook, without suffix.
         confidence: level of all intervals.
         timeout_s: longest time the whole notebook may take [s].
@@ -58,13 +59,15 @@ def render(
             fails or the time is over.
     """
     node = jupytext.read(_source(layout.root, notebook), fmt="py:percent")
-    parameters: Parameters = {"root": ".", "campaign": campaign, "confidence": confidence}
+    parameters: Parameters = {"root": ".", "confidence": confidence}
+    if campaign is not None:
+        parameters = {**parameters, "campaign": campaign}
     check_parameters(node, parameters, notebook)
     executed = _executed(node, parameters, layout.root, notebook, timeout_s)
-    folder = layout.notebooks_dir(campaign)
+    folder = layout.notebooks_dir(campaign) if campaign else layout.general_dir()
     paths = folder / f"{notebook}.ipynb", folder / f"{notebook}.html"
     write_atomically(paths[0], jupytext.writes(executed, fmt="ipynb"))
-    write_atomically(paths[1], page_of(executed, f"{campaign}: {notebook}"))
+    write_atomically(paths[1], page_of(executed, f"{campaign or 'commwall'}: {notebook}"))
     return paths
 
 

@@ -1,7 +1,8 @@
 """The landing page, and a copy of every page and table beside it.
 
-Layer: report. Writes `results/site/index.html` and `results/site/<campaign>/`, which can be
-published as they are. A campaign that cannot be read is named with its problem and stops nothing.
+Layer: report. Writes `results/site/index.html`, and `results/site/<campaign>/` and
+`results/site/pages/` beside it, which can be published as they are. A campaign that cannot be
+read is named with its problem and stops nothing.
 """
 
 import shutil
@@ -17,7 +18,7 @@ from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
 from commwall.report.narrative import not_covered_lines
 from commwall.report.overview import Answer, answers, why_no_verdict
-from commwall.report.pages import PAGES, pages_for
+from commwall.report.pages import GENERAL_PAGES, PAGES, pages_for
 from commwall.report.render import TEMPLATES
 from commwall.schema.errors import CommwallError
 
@@ -78,7 +79,9 @@ def publish(layout: Layout, campaigns: tuple[str, ...], confidence: float) -> Pa
         lstrip_blocks=True,
     )
     css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
-    page = environment.get_template("site.html.j2").render(entries=entries, css=css)
+    page = environment.get_template("site.html.j2").render(
+        entries=entries, general=_copy_general(layout), css=css
+    )
     write_atomically(layout.landing_path(), page)
     return layout.landing_path()
 
@@ -105,6 +108,20 @@ def _entry(layout: Layout, campaign: str, confidence: float) -> Entry:
     )
 
 
+def _copy_general(layout: Layout) -> tuple[PageLink, ...]:
+    """Copy the rendered notebooks that are of no campaign."""
+    found = [(name, layout.general_dir() / f"{name}.html") for name in GENERAL_PAGES]
+    return tuple(
+        PageLink(
+            GENERAL_PAGES[name].title,
+            _copy(layout, "pages", html),
+            _copy(layout, "pages", html.with_suffix(".ipynb")),
+        )
+        for name, html in found
+        if html.exists() and html.with_suffix(".ipynb").exists()
+    )
+
+
 def _copy_pages(layout: Layout, campaign: str) -> dict[str, PageLink]:
     """Copy the rendered notebooks; known ones first, in reading order."""
     found = {path.stem: path for path in layout.notebooks_dir(campaign).glob("*.html")}
@@ -128,9 +145,9 @@ def _copy_tables(layout: Layout, campaign: str) -> tuple[TableLink, ...]:
     )
 
 
-def _copy(layout: Layout, campaign: str, path: Path) -> str:
+def _copy(layout: Layout, folder: str, path: Path) -> str:
     """Copy a file into the site; returns its address relative to the landing page."""
-    target = layout.site_dir() / campaign / path.name
+    target = layout.site_dir() / folder / path.name
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(path, target)
-    return f"{campaign}/{path.name}"
+    return f"{folder}/{path.name}"

@@ -5,7 +5,7 @@ Layer: schema. Models only; `commwall.measure.configuration` reads the files.
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from commwall.schema.base import Bytes, Duration, Model, Name, Samples, WorldSize
 from commwall.schema.case import (
@@ -18,7 +18,7 @@ from commwall.schema.case import (
     SuiteName,
     Windows,
 )
-from commwall.schema.plan import Comparison
+from commwall.schema.plan import Comparison, Replicated
 from commwall.schema.treatment import LinkPath, Treatment
 
 Count = Annotated[Samples, Field(strict=True)]
@@ -119,11 +119,20 @@ CaseConfig = Annotated[
 """A case of a campaign file; those of `memory` and `collectives` stand there fully resolved."""
 
 
+MachineDigits = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]
+"""How the fingerprint of a kind of machine begins."""
+
+
 class CampaignConfig(Model):
     """A campaign file."""
 
     title: str
     seed: Seed
+    machine: MachineDigits | None = None
+    """Kind of machine that alone may measure it, by the digits that end the identifiers of its
+    campaigns; the identifier is then the file's name as it is. null is every kind."""
+    replicates: Replicated | None = None
+    """Published campaign that is measured again; `commwall replicate` writes such files."""
     rounds: dict[SuiteName, Rounds]
     """Rounds of each suite."""
     windows: Windows

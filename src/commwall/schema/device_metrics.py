@@ -6,6 +6,11 @@ Layer: schema. Reads and writes no file.
 from commwall.schema.metric import Metric
 
 _GPM = "NVML, GPU performance monitoring (nvmlGpmMetricsGet), {}; Hopper and later"
+POWER_AVERAGED_S = 1.0
+"""A polled power is the mean of the second before, so the first second of a window is not yet the
+window's own [s].
+
+Source: NVML API Reference, nvmlDeviceGetPowerUsage, of Ampere (but GA100) and later GPUs."""
 _DURING = "one value for each interval between two looks during the timed window of leg `full`"
 
 

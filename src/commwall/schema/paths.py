@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from commwall.schema.case import NO_PEER_ACCESS, TRAFFIC, MemoryOperation
-from commwall.schema.facts import HardwareFacts
+from commwall.schema.facts import GpuPeaks, HardwareFacts
 from commwall.schema.record import GpuFacts, MachineFacts
 from commwall.schema.result import Gap
 
@@ -96,7 +96,7 @@ def _device_memory(gpu: GpuFacts, buffer_bytes: int, facts: HardwareFacts) -> Me
         words = "device memory or its cache"
         return MemoryPath("cache", words, unknown="so small a buffer may stay in the cache")
     peaks = facts.gpus.of(gpu.name)
-    if peaks is None:
+    if peaks is None or peaks.memory_bytes_per_s is None:
         return MemoryPath("device", "device memory", unknown=_not_on_file(gpu))
     return MemoryPath("device", "device memory", peaks.memory_bytes_per_s.value)
 
@@ -131,14 +131,21 @@ def _over_nvlink(
     if not links:
         return MemoryPath("nvlink", "NVLink", unknown="the number of links was not told")
     peaks = {gpu.name: facts.gpus.of(gpu.name) for gpu in gpus}
-    generations = {own.nvlink_generation.value if own and own.nvlink_generation else None
-                   for own in peaks.values()}  # fmt: skip
-    generation = generations.pop() if len(generations) == 1 else None
-    rate = facts.links.nvlink.get(generation) if generation else None
+    known = {_nvlink_of(own, facts) for own in peaks.values()}
+    generation, rate = known.pop() if len(known) == 1 else (None, None)
     if rate is None:
         reason = f"the generation of NVLink of {' and '.join(peaks)} or its rate is not on file"
         return MemoryPath("nvlink", words, unknown=reason)
-    return MemoryPath("nvlink", f"NVLink {generation}, {links} links", counted * links * rate.value)
+    return MemoryPath("nvlink", f"NVLink {generation}, {links} links", counted * links * rate)
+
+
+def _nvlink_of(own: GpuPeaks | None, facts: HardwareFacts) -> tuple[int | None, float | None]:
+    """Generation of a GPU's NVLink and the rate of one link in one direction [byte/s]."""
+    if own is None or own.nvlink_generation is None:
+        return None, None
+    generation = own.nvlink_generation.value
+    rate = own.nvlink_link_bytes_per_s or facts.links.nvlink.get(generation)
+    return generation, rate.value if rate else None
 
 
 def _over_pcie(

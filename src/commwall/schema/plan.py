@@ -70,6 +70,15 @@ class PlannedSuite(Model):
         return tuple(name for name, cases in self.platforms.items() if case in cases)
 
 
+class Replicated(Model):
+    """The published campaign that a campaign measures again."""
+
+    campaign: Name
+    """Its identifier."""
+    predictions: str
+    """Digest of its predictions as they stood before anything was measured again."""
+
+
 class Plan(Model):
     """What a campaign measures, fixed before its first record."""
 
@@ -89,6 +98,8 @@ class Plan(Model):
     suites: tuple[PlannedSuite, ...]
     left_out: tuple[LeftOut, ...] = ()
     """What the campaign file asks for and this machine does not allow."""
+    replicates: Replicated | None = None
+    """Published campaign that is measured again; null for a campaign of its own."""
 
     def platform(self, name: str) -> PlannedPlatform:
         """The platform of that name.

@@ -24,7 +24,8 @@ _DELAYS = (3.0, 12.0, 48.0)
 """Delays to try, relative to the time the host takes to enqueue the steps."""
 _LEAST_DELAY_S = 0.005
 _CYCLES_PER_S = 2e9
-"""Above the clock of the GPUs meant here; at a lower one a delay is longer, which does no harm."""
+"""Chosen: above the clock of the GPUs meant here; at a lower one a delay is longer, which does no
+harm."""
 
 
 class Hold(Protocol):

@@ -48,7 +48,9 @@ class Workload:
         torch.manual_seed(case.seed)
         self._case, self._rank = case, rank
         self.device = device
-        self.module = family.build(case.preset).to(device)
+        with device:  # weights are drawn where they will be: on a CPU that takes seconds
+            self.module = family.build(case.preset)
+        self.module.to(device)
         if case.step_mode in COMPILING:
             compile_regions(family.regions(self.module))
         self.draw(case.batch_shape)

@@ -38,6 +38,8 @@ PRESETS = {
     "large": Preset(30522, 1024, 24, 16, parameters=335_174_458),
     "demo": Preset(1024, 128, 2, 2, parameters=611_456),
 }
+"""Source: Devlin et al. 2018, arXiv:1810.04805, section 3: sizes of BERT-Large; parameters counted
+by the shapes of its layers. The demo's sizes are the project's."""
 
 
 class MaskedLanguageModel(nn.Module):  # type: ignore[misc]

@@ -39,6 +39,8 @@ PRESETS = {
     "50": Preset((3, 4, 6, 3), 64, IMAGENET_CLASSES, 224, parameters=25_557_032),
     "demo": Preset((1, 1, 1, 1), 16, 100, 64, parameters=557_684),
 }
+"""Source: He et al. 2015, arXiv:1512.03385, table 1: sizes of ResNet-50; parameters counted by
+the shapes of its layers. The demo's sizes are the project's."""
 
 
 class Bottleneck(nn.Module):  # type: ignore[misc]
@@ -117,7 +119,10 @@ def parameters_expected(preset: str) -> int:
 
 _FORWARD_MACS = {"50": 4_089_184_256}
 """Multiplications of an image: sum over convolutions of k^2 inputs outputs height width, and the
-classifier. The paper's table 1 has 3.8e9 with the stride in the first convolution of a block."""
+classifier.
+
+Source: counted; He et al. 2015, table 1, has 3.8e9 with the stride in the first convolution of a
+block."""
 
 
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float | None:

@@ -42,6 +42,8 @@ PRESETS = {
     ),
     "demo": Preset(32, (2, 2, 2), (2, 4, 8), 4, 100, 64, parameters=579_808),
 }
+"""Source: Liu et al. 2021, arXiv:2103.14030, section 3.3: sizes of Swin-T; parameters counted by
+the shapes of its layers. The demo's sizes are the project's."""
 
 
 class WindowClassifier(nn.Module):  # type: ignore[misc]

@@ -54,7 +54,10 @@ PRESETS = {
     "demo": Preset(2, 128, 4, 512, (512, 1024, 2048), division=2, parameters=590_594),
 }
 """Table 1 of the paper gives 151 M and 257 M. The formula gives 151.1 M for base. For large it
-gives 284.1 M with the 18 layers of the script; with 16 it would give the paper's 256.8 M."""
+gives 284.1 M with the 18 layers of the script; with 16 it would give the paper's 256.8 M.
+
+Source: Dai et al. 2019, arXiv:1901.02860, table 1 and the scripts beside it; parameters counted by
+the shapes of its layers. The demo's sizes are the project's."""
 
 
 class RelativeAttention(nn.Module):  # type: ignore[misc]

@@ -1,0 +1,272 @@
+"""The rules by which claims are judged, each a pure function from a claim to findings.
+
+Layer: claims. Reads and writes no file. A rule looks at what the text states and at sourced
+constants; none knows a particular claim.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from commwall.claims.expressions import Relation, evaluate, parse, parse_relation
+from commwall.claims.factbook import FactBook
+from commwall.claims.scene import (
+    Compared,
+    Entry,
+    Scene,
+    compare,
+    corners,
+    readings,
+    solve,
+)
+from commwall.claims.wording import told, told_in, told_range
+from commwall.schema.claims import Claim, Formula, Unknown
+from commwall.schema.parsing import nearest
+from commwall.schema.quantities import Quantity, dimension_text, unit_of
+
+Outcome = Literal["wrong", "inconsistent", "unit", "unsupported", "conditional", "holds"]
+"""wrong: contradicts arithmetic or a sourced constant; inconsistent: contradicts another statement
+of the same text; unit: true only if a unit, a direction or what is counted is read otherwise;
+unsupported: needs something that the text does not tell; conditional: true under a condition
+that it does not state; holds: nothing speaks against it."""
+NOMINAL_WITHIN = 0.05
+"""How near to a nominal rate nothing comes that was measured [1].
+
+Source: config/facts: copies between GPUs reach 0.88 and 0.91 of it, memory 0.93.
+"""
+SCALING_WITHIN = 0.02
+"""Relative difference below which two formulas grow alike when a quantity doubles."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one rule says."""
+
+    outcome: Outcome
+    words: str
+    sources: tuple[str, ...] = ()
+    """Of the constants that it uses."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something computed for the reader to see beside a claim."""
+
+    words: str
+    text: str
+    sources: tuple[str, ...] = ()
+
+
+# Unknowns ----------------------------------------------------------------------------------
+
+
+def solved(claim: Claim, scene: dict[str, Entry]) -> Iterator[Finding | Value]:
+    """Solve for what the text does not tell; adds each value to the scene."""
+    for name, unknown in claim.unknowns.items():
+        equation = parse_relation(unknown.equation)
+        values = _solutions(name, unknown, equation, scene)
+        yield _condition(unknown, equation, values, scene)
+        if not values:
+            return
+        dimension = unit_of(unknown.unit).dimension
+        least, most = (Quantity(end, dimension) for end in (min(values), max(values)))
+        scene[name] = Entry(least, most, _origin(equation, scene))
+
+
+def _solutions(name: str, unknown: Unknown, equation: Relation, scene: Scene) -> list[float]:
+    """Solutions at the ends of facts; the text's numbers are taken as they stand."""
+    unit = unit_of(unknown.unit)
+    least, most = (Quantity(end * unit.value, unit.dimension) for end in unknown.within)
+    ranges = frozenset(own for own in equation.names & scene.keys() if scene[own].origin != "text")
+    found = [solve(equation, name, (least, most), known) for known in corners(scene, ranges)]
+    return [value for value in found if value is not None]
+
+
+def _condition(
+    unknown: Unknown, equation: Relation, values: list[float], scene: Scene
+) -> Finding | Value:
+    sources = _sources(equation, scene)
+    if not values:
+        least, most = unknown.within
+        words = (f"impossible: no {unknown.words} between {least:g} and {most:g} {unknown.unit} "
+                 f"makes {equation.text} true".replace("_", " "))  # fmt: skip
+        return Finding("wrong", words, sources)
+    value = told_in(values, unknown.unit)
+    if unknown.role == "outcome":
+        return Finding(
+            "unsupported", f"not told: {unknown.words}; it would have to be {value}", sources
+        )
+    if unknown.role == "setting":
+        return Finding("conditional", f"true if {unknown.words} is {value}", sources)
+    return Value(unknown.words, value, sources)
+
+
+def _origin(equation: Relation, scene: Scene) -> Literal["text", "fact"]:
+    origins = {scene[name].origin for name in equation.names & scene.keys()}
+    return "fact" if "fact" in origins else "text"
+
+
+# Relations ---------------------------------------------------------------------------------
+
+
+def relation(text: str, scene: Scene) -> Finding:
+    """Whether a relation holds; if not, whether another reading of a number makes it hold."""
+    own = parse_relation(text)
+    found, sources = compare(own, scene), _sources(own, scene)
+    words = _told(own, found)
+    if not found.counted_alike:
+        kinds = (dimension_text(kind) for kind in (found.dimension, found.other))
+        return Finding("unit", f"compares {' with '.join(kinds)}: {words}", sources)
+    if found.holds:
+        return _holding(own, found, scene, words)
+    if own.sign == "==" and (others := list(_other_readings(own, scene))):
+        return Finding("unit", f"{words}; true if {' or '.join(others)}", sources)
+    return Finding(_failure(own, scene), words, sources)
+
+
+def _holding(own: Relation, found: Compared, scene: Scene, words: str) -> Finding:
+    """A relation that holds: by a wide range only, or by giving a nominal rate for a real one."""
+    sources = _sources(own, scene)
+    entries = [scene[name] for name in own.names & scene.keys()]
+    if own.sign == "==" and any(entry.fact and entry.fact.wide for entry in entries):
+        spread = "what was reported differs as much between machines"
+        return Finding("conditional", f"{words}; {spread}", sources)
+    near = min(found.left) >= (1 - NOMINAL_WITHIN) * max(found.right)
+    if own.sign == "<=" and near and any(e.number and e.number.reached for e in entries):
+        told = "the nominal rate is given for one that was reached"
+        return Finding("unit", f"{words}; {told}", sources)
+    return Finding("holds", words, sources)
+
+
+def _failure(own: Relation, scene: Scene) -> Outcome:
+    """What a relation that does not hold says of the text."""
+    entries = [scene[name] for name in own.names & scene.keys()]
+    if any(entry.fact and entry.fact.varies for entry in entries):
+        return "unsupported"
+    if any(entry.origin == "fact" for entry in entries):
+        return "wrong"
+    places = {entry.number.place for entry in entries if entry.number}
+    return "inconsistent" if len(places) > 1 else "wrong"
+
+
+def _other_readings(own: Relation, scene: Scene) -> Iterator[str]:
+    for name in sorted(own.names & scene.keys()):
+        number = scene[name].number
+        for words, factor in readings(number) if number else ():
+            changed = {**scene, name: scene[name].scaled(factor)}
+            if compare(own, changed).holds:
+                yield f"{number.value:g} {number.unit} is read as {words}" if number else ""
+
+
+_VERBS = {
+    "==": ("agrees with", "is not"),
+    "<=": ("is at most", "is above"),
+    ">=": ("is at least", "is below"),
+    "<": ("is below", "is not below"),
+    ">": ("is above", "is not above"),
+}
+"""Sign of a relation -> words if it holds, and if it does not."""
+
+
+def _told(own: Relation, found: Compared) -> str:
+    left, right = (
+        told_range(values, dimension)
+        for values, dimension in ((found.left, found.dimension), (found.right, found.other))
+    )
+    verb = _VERBS[own.sign][0 if found.holds else 1]
+    return f"{left} {verb} {right} ({own.text.replace('==', '=').replace('_', ' ')})"
+
+
+def _sources(own: Relation, scene: Scene) -> tuple[str, ...]:
+    entries = [scene[name].fact for name in sorted(own.names & scene.keys())]
+    return tuple(dict.fromkeys(fact.source for fact in entries if fact))
+
+
+# Formulas ----------------------------------------------------------------------------------
+
+
+def formula(own: Formula) -> Finding:
+    """Whether a formula of the text has the unit it should, and grows as the documented one."""
+    base = {name: Quantity(value) * unit_of(unit) for name, (value, unit) in own.at.items()}
+    found, wanted = evaluate(parse(own.text), base), unit_of(own.unit).dimension
+    if found.dimension != wanted:
+        given = dimension_text(found.dimension)
+        return Finding("wrong", f"{own.text} gives {given}, not {dimension_text(wanted)}")
+    if own.documented is None:
+        return Finding("holds", f"{own.text} gives {told(found)}")
+    return _against(own, own.documented, base)
+
+
+def _against(own: Formula, documented: str, base: Mapping[str, Quantity]) -> Finding:
+    known = {**base, **{theirs: base[ours] for ours, theirs in own.reads.items()}}
+    here, there = (_growth(text, known, own) for text in (own.text, documented))
+    differing = [
+        f"doubling {name} makes it {here[name]:.3g} times as much, not {there[name]:.3g}"
+        for name in own.at
+        if abs(here[name] / there[name] - 1) > SCALING_WITHIN
+    ]
+    mine, theirs = evaluate(parse(own.text), known), evaluate(parse(documented), known)
+    if differing:
+        return Finding("wrong", f"{own.text} is not {documented}: {'; '.join(differing)}")
+    if not own.only_scaling and abs(mine.value / theirs.value - 1) > SCALING_WITHIN:
+        return Finding("wrong", f"{own.text} gives {told(mine)}, {documented} {told(theirs)}")
+    if own.reads:
+        names = "; ".join(f"{ours} means {theirs}" for ours, theirs in own.reads.items())
+        return Finding("conditional", f"{own.text} is {documented} if {names}".replace("_", " "))
+    return Finding("holds", f"{own.text} is {documented}")
+
+
+def _growth(text: str, known: Mapping[str, Quantity], own: Formula) -> dict[str, float]:
+    """Name -> factor on the result when that quantity doubles."""
+    tree = parse(text)
+    at_base = evaluate(tree, known).value
+    found = {}
+    for name in own.at:
+        doubled = Quantity(2 * known[name].value, known[name].dimension)
+        names = {name, own.reads.get(name, name)}
+        found[name] = evaluate(tree, {**known, **dict.fromkeys(names, doubled)}).value / at_base
+    return found
+
+
+# Words and context -------------------------------------------------------------------------
+
+
+def word(text: str, vocabulary: str, book: FactBook) -> Finding:
+    """Whether a word that the text uses exists where it says so."""
+    known = book.vocabulary(vocabulary)
+    if text in known.words:
+        return Finding("holds", f"{text!r} is known: {vocabulary}", (known.source,))
+    near = nearest(text, known.words)
+    hint = f"; nearest: {near!r}" if near else ""
+    if known.complete:
+        return Finding("wrong", f"{text!r} is not among {vocabulary}{hint}", (known.source,))
+    return Finding("unsupported", f"{text!r} is not known here{hint}", (known.source,))
+
+
+def context(claim: Claim) -> Iterator[Finding]:
+    """What the claim was found on, and does not say that it is restricted to."""
+    open_ = {k: v for k, v in claim.context.items() if claim.scope.get(k) != v}
+    if open_:
+        words = ", ".join(f"{key} {value}" for key, value in open_.items())
+        yield Finding("conditional", f"shown only for: {words}")
+
+
+# Values beside -----------------------------------------------------------------------------
+
+
+def shown(claim: Claim, scene: dict[str, Entry]) -> Iterator[Value]:
+    """Computed values for the reader; each is added to the scene."""
+    for name, own in claim.shown.items():
+        tree = parse(own.of)
+        pair = Relation(own.of, tree, "==", tree)
+        if not pair.names <= scene.keys():
+            continue  # an unknown that has no solution
+        values = [evaluate(tree, known) for known in corners(scene, _ranges(pair, scene))]
+        ends, dimension = [value.value for value in values], values[0].dimension
+        least, most = (Quantity(end, dimension) for end in (min(ends), max(ends)))
+        scene[name] = Entry(least, most, "fact")
+        yield Value(own.words, told_in(ends, own.unit), _sources(pair, scene))
+
+
+def _ranges(pair: Relation, scene: Scene) -> frozenset[str]:
+    return frozenset(name for name in pair.names if scene[name].origin != "text")

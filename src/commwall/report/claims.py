@@ -1,0 +1,176 @@
+"""The page on published claims: what texts say, the verdicts, and what is known beside them.
+
+Layer: report. Reads claims and facts through `commwall.claims`, campaigns through
+`commwall.analysis`; writes no file.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.claims.factbook import FactBook, read_factbook
+from commwall.claims.files import loaded, shipped
+from commwall.claims.judging import OUTCOMES, WORDS, Judged, count, judge
+from commwall.claims.measured import Beside, beside
+from commwall.claims.scene import scene_of
+from commwall.records.layout import Layout
+from commwall.report.html import Html, bullets, folded, heading, joined, paragraph, table
+from commwall.schema.claims import ClaimsFile
+from commwall.schema.errors import CommwallError
+
+MEANINGS = {
+    "wrong": "contradicts arithmetic or a sourced constant",
+    "inconsistent": "two statements of the text contradict each other",
+    "unit": "true only if a unit, a direction or what is counted is read otherwise",
+    "unsupported": "needs something that the text does not tell",
+    "conditional": "true under a condition that it does not state; the condition is solved for",
+    "holds": "nothing on file speaks against it",
+}
+"""What each verdict means, for readers."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text with its judged claims."""
+
+    name: str
+    file: ClaimsFile
+    judged: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class ClaimsPage:
+    """Everything the page shows."""
+
+    texts: tuple[Text, ...]
+    measured: tuple[Beside, ...]
+    campaigns: tuple[str, ...]
+    """Campaigns that were looked into."""
+    unread: tuple[str, ...]
+    """Campaigns that could not be read, with the reason."""
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        """All claims of all texts."""
+        return tuple(each for text in self.texts for each in text.judged)
+
+
+def open_claims(root: str | Path, confidence: float) -> ClaimsPage:
+    """Judge the claims of a checkout.
+
+    Args:
+        root: the checkout.
+        confidence: level of the intervals of what campaigns measured.
+
+    Raises:
+        ConfigError: if a file of claims or facts is malformed.
+    """
+    base = Path(root)
+    book = read_factbook(base)
+    texts = tuple(
+        Text(path.stem, file, tuple(judge(claim, book) for claim in file.claims))
+        for path, file in loaded(shipped(base), book).items()
+    )
+    analyses, unread = _campaigns(Layout(base), confidence)
+    names = tuple(analysis.evidence.index.campaign for analysis in analyses)
+    return ClaimsPage(texts, tuple(_beside(texts, book, analyses)), names, unread)
+
+
+def _campaigns(layout: Layout, confidence: float) -> tuple[list[Analysis], tuple[str, ...]]:
+    found, unread = [], []
+    for name in layout.campaigns():
+        try:
+            found.append(analyse_campaign(layout, name, confidence))
+        except CommwallError as error:
+            unread.append(f"{name}: {error.what}")
+    return found, tuple(unread)
+
+
+def _beside(texts: Iterable[Text], book: FactBook, analyses: list[Analysis]) -> list[Beside]:
+    claims = [claim for text in texts for claim in text.file.claims if claim.measured]
+    return [each for claim in claims for each in beside(claim, scene_of(claim, book), analyses)]
+
+
+def headline(page: ClaimsPage) -> Html:
+    """How many claims hold, in one sentence."""
+    numbers, total = count(page.judged), len(page.judged)
+    if not total:
+        return paragraph("No claim is on file.", "missing")
+    others = ", ".join(f"{n} {WORDS[o]}" for o, n in numbers.items() if n and o != "holds")
+    words = f"{numbers['holds']} of {total} claims of {len(page.texts)} texts hold as they stand"
+    return joined([paragraph(f"{words}; {others}." if others else f"{words}.", "verdict")], "card")
+
+
+def counts(page: ClaimsPage) -> Html:
+    """Number of each verdict by text, with what the verdicts mean."""
+    rows = [(text.file.title, *_numbers(text.judged)) for text in page.texts]
+    heads = ("text", *(WORDS[outcome] for outcome in OUTCOMES), "all")
+    meanings = bullets(f"{WORDS[outcome]}: {MEANINGS[outcome]}" for outcome in OUTCOMES)
+    all_of_them = ("all", *_numbers(page.judged))
+    return joined([table(heads, [*rows, all_of_them], "Verdicts by text."), meanings])
+
+
+def _numbers(judged: tuple[Judged, ...]) -> tuple[str, ...]:
+    return (*(str(number) for number in count(judged).values()), str(len(judged)))
+
+
+def texts(page: ClaimsPage) -> Html:
+    """Every claim of every text: what it says, the verdict, why, and values beside it."""
+    return joined(part for text in page.texts for part in _text(page, text))
+
+
+def _text(page: ClaimsPage, text: Text) -> tuple[Html, ...]:
+    rows = [_row(page, judged) for judged in text.judged]
+    heads = ("the text says", "verdict", "why", "for comparison")
+    sources = dict.fromkeys(source for judged in text.judged for source in judged.sources)
+    return (
+        heading(text.file.title),
+        table(heads, rows, f"Claims of: {text.file.source}."),
+        folded(f"{len(sources)} sources of the constants used", bullets(sources)),
+    )
+
+
+def _row(page: ClaimsPage, judged: Judged) -> tuple[str, ...]:
+    others = [f for f in judged.findings if f.outcome not in (judged.verdict, "holds")]
+    why = ". ".join(f.words for f in judged.deciding)
+    why += "".join(f". Besides, {WORDS[f.outcome]}: {f.words}" for f in others)
+    known = [f"{value.words}: {value.text}" for value in judged.values]
+    known += [_measured_text(each) for each in page.measured if each.claim == judged.claim.id]
+    return judged.claim.says, WORDS[judged.verdict], why, "; ".join(known) or "nothing on file"
+
+
+def _measured_text(each: Beside) -> str:
+    return f"measured, {each.what}, {each.platform} ({each.campaign}): {each.measured}"
+
+
+def measured(page: ClaimsPage) -> Html:
+    """Numbers of texts that a campaign of this checkout has measured on the GPU they name."""
+    if not page.measured:
+        looked = ", ".join(page.campaigns) or "none can be read"
+        return paragraph(f"No campaign has a cell for any claim. Looked into: {looked}.", "missing")
+    rows = [
+        (each.claim, each.stated, each.what, f"{each.platform} ({each.campaign})", each.measured,
+         "above all of them" if each.above else "within or below")
+        for each in page.measured
+    ]  # fmt: skip
+    heads = ("claim", "stated, one direction", "cell", "platform", "measured", "the claim is")
+    words = "Measured beside stated. The texts' machines were others: this decides no verdict."
+    return table(heads, rows, words)
+
+
+def not_shown(page: ClaimsPage) -> Html:
+    """What the verdicts do not cover."""
+    return bullets(
+        (
+            "A verdict is about a statement as the claim file puts it, in the project's own words. "
+            "Who doubts the wording reads the source.",
+            "“Holds” means that arithmetic, units and the constants on file agree, not that it was "
+            "measured.",
+            "A constant may be out of date: each has a source and a day, below its table. Prices "
+            "differ by seller, region and day, so no claim is called wrong for a price.",
+            "Conditions are solved for one quantity at a time, the others being as stated or on "
+            "file; ranges come from the ranges of constants.",
+            *(f"Campaign not looked into: {line}" for line in page.unread),
+        )
+    )
