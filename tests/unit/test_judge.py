@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from commwall.cli.main import main
 from commwall.judge.bounds import Bound
@@ -123,7 +124,7 @@ def test_reduction_in_the_switch_is_told_apart() -> None:
         run.replace("478.13", "367.00").replace("476.01", "367.00").replace("273.22", "209.71")
     )
     found = of(judged(run=by_ring.replace("272.01", "209.71")), "share_of_bound")
-    assert "365 GB/s to 370 GB/s by rings (others reach 475 GB/s" in found.verdict
+    assert "365 GB/s to 370 GB/s by rings (others reach 479 GB/s" in found.verdict
 
 
 def test_names_in_json_count() -> None:
@@ -319,6 +320,25 @@ def test_a_ring_needs_two_neighbours() -> None:
 def test_what_a_switch_saves_on_the_wire() -> None:
     bound = Bound("nvlink", "", 450e9, 700e9, "", "", ranks=8)
     assert bound.wire_of(480e9) == pytest.approx(480e9 * 9 / 14)  # (n + 1) / (2 (n - 1))
+
+
+def test_no_figure_of_a_gpu_stands_in_two_files() -> None:
+    folder = ROOT / "config/facts"
+    own, peaks = (
+        yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+        for name in ("gpu-links.yaml", "gpus.yaml")
+    )
+    for kind in own.keys() & peaks.keys():
+        links = {"nvlink_links", "nvlink_bytes_per_s"} & peaks[kind].keys()
+        assert not (links and {"nvlinks", "nvlink_bytes_per_s"} & own[kind].keys()), kind
+        assert not {"pcie_generation", "power_w"} & own[kind].keys() & peaks[kind].keys(), kind
+        assert not {*own[kind].get("names", ())} & {*peaks[kind]["names"]}, kind
+
+
+def test_copies_that_are_named_are_on_file() -> None:
+    named = {one.peer_copy for one in FACTS.gpus.values()}
+    named |= {one.host_copy for one in FACTS.gpus.values()}
+    assert named - {None} <= FACTS.copies.keys()
 
 
 def test_every_rule_has_a_case() -> None:

@@ -6,10 +6,9 @@ Layer: judge. Reads no file.
 from collections.abc import Iterator
 
 from commwall.judge.bounds import Bound, bound_of, fitting_pcie
-from commwall.judge.facts import Achieved
 from commwall.judge.finding import Evidence, Finding, Level
 from commwall.judge.pcie import UNDER_LOAD
-from commwall.judge.references import nearest_of, references_for, words_of
+from commwall.judge.references import Reference, nearest_of, references_for, words_of
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
 from commwall.readers.nccl_tests import NcclTest, PerfRow
@@ -254,7 +253,7 @@ def _next(level: Level, bound: Bound) -> str | None:
 
 
 def _level(
-    row: PerfRow, bound: Bound, reference: Achieved | None, scene: Scene
+    row: PerfRow, bound: Bound, reference: Reference | None, scene: Scene
 ) -> tuple[Level, str]:
     """Level of a row's rate, and what it means."""
     limits, rate = scene.facts.thresholds, rate_of(row)

@@ -5,11 +5,12 @@ Layer: judge. Reads no file.
 
 import statistics
 from collections.abc import Iterator
+from typing import Literal
 
 from commwall.judge.bounds import fitting_pcie
-from commwall.judge.facts import Achieved, GpuLinks
+from commwall.judge.facts import GpuLinks
 from commwall.judge.finding import Finding
-from commwall.judge.references import words_of
+from commwall.judge.references import Reference, of_copies, words_of
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
 from commwall.readers.nvbandwidth import BandwidthTest, Nvbandwidth
@@ -91,9 +92,7 @@ def _peer_finding(
             evidence=evidence,
         )
     if low > slots and gpu.nvlink_bytes_per_s:
-        return _by_nvlink(gpu, low, high, span, run, scene).model_copy(
-            update={"evidence": evidence}
-        )
+        return _by_nvlink(gpu, low, high, span, scene).model_copy(update={"evidence": evidence})
     return Finding(
         rule="peer_copies",
         level="note" if not gpu.nvlink_bytes_per_s or gpu.reach == "bridge" else "warning",
@@ -108,9 +107,7 @@ def _peer_finding(
     )
 
 
-def _by_nvlink(
-    gpu: GpuLinks, low: float, high: float, span: str, run: Nvbandwidth, scene: Scene
-) -> Finding:
+def _by_nvlink(gpu: GpuLinks, low: float, high: float, span: str, scene: Scene) -> Finding:
     assert gpu.nvlink_bytes_per_s is not None
     nominal = gpu.nvlink_bytes_per_s.value
     if high > nominal:
@@ -122,7 +119,7 @@ def _by_nvlink(
             next_step="nvbandwidth of the newest release, one direction",
             sources=(gpu.nvlink_bytes_per_s.source,),
         )
-    reference = _reference(scene, run, "peer_copy")
+    reference = _reference(scene, gpu, "peer")
     share = scene.facts.thresholds.tolerated_share_of_achieved.value
     least = reference.least_bytes_per_s if reference else nominal
     slow = low < share * least if reference else False
@@ -190,7 +187,7 @@ def hosts(scene: Scene) -> Iterator[Finding]:
             if not values or slot is None:
                 continue
             generation, slots, source = slot
-            reference = _reference(scene, run, "host_copy")
+            reference = _reference(scene, gpu, "host")
             low = scene.facts.thresholds.least_pcie_share.value * slots
             fine = min(values) >= low
             yield Finding(
@@ -244,13 +241,9 @@ def _alike(low: float, high: float, scene: Scene) -> bool:
     return low >= scene.facts.thresholds.tolerated_share_of_achieved.value * high
 
 
-def _reference(scene: Scene, run: Nvbandwidth, operation: str) -> Achieved | None:
-    kinds = {scene.facts.kind_of(name) for name in run.devices or scene.gpu_names}
-    return next(
-        (
-            one
-            for one in scene.facts.achieved
-            if one.operation == operation and kinds <= {*one.gpus}
-        ),
-        None,
-    )
+def _reference(
+    scene: Scene, gpu: GpuLinks | None, which: Literal["peer", "host"]
+) -> Reference | None:
+    """What others reach with these GPUs."""
+    name = (gpu.peer_copy if which == "peer" else gpu.host_copy) if gpu else None
+    return of_copies(scene.facts.copies.get(name)) if name else None

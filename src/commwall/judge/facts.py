@@ -1,10 +1,9 @@
 """What verdicts are measured by: how GPUs are linked, what others reach, and thresholds.
 
-Layer: judge. Reads `config/facts/gpu-links.yaml`, `achieved.yaml`, `thresholds.yaml`, `links.yaml`
-and `nccl-variables.yaml`.
+Layer: judge. Reads `gpus.yaml`, `gpu-links.yaml`, `links.yaml`, `busbw.yaml`, `copies.yaml`,
+`thresholds.yaml` and `nccl-variables.yaml` of `config/facts`.
 """
 
-import datetime
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -12,9 +11,18 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, RootModel
 
 from commwall.judge.variables import VariableFacts
-from commwall.schema.base import Model, PositiveFloat, PositiveInt
+from commwall.schema.achieved import AchievedFile
+from commwall.schema.base import Model, Name
 from commwall.schema.errors import ConfigError
-from commwall.schema.facts import Fact, LinkRates
+from commwall.schema.facts import (
+    Fact,
+    Figure,
+    FiguresFile,
+    Generation,
+    GpuFactsFile,
+    GpuPeaks,
+    LinkRates,
+)
 from commwall.schema.parsing import parse_model, parse_yaml
 
 FOLDER = Path("config/facts")
@@ -23,51 +31,29 @@ LANES = 16
 M = TypeVar("M", bound=BaseModel)
 
 
-class Number(Fact):
-    """A fact that is a number of things."""
-
-    value: PositiveInt
-
-
 class GpuLinks(Model):
     """How GPUs of a kind reach each other and the host."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     """Names under which drivers know it, whole."""
     reach: Literal["switch", "direct", "bridge", "none"]
     """What NVLink joins: all GPUs of a board through switches, GPUs to each other without one,
     pairs of cards by a bridge, or nothing."""
-    nvlinks: Number | None = None
+    nvlinks: Generation | None = None
     """NVLinks of a GPU."""
     nvlink_bytes_per_s: Fact | None = None
     """All of them together in one direction [byte/s]."""
-    pcie_generation: Number | None = None
-    """None where the way to the host is another one."""
+    pcie_generation: Generation | None = None
+    """None where the way to the host is another one, or not known."""
     power_w: Fact | None = None
     """Limit as it is sold [W]."""
     peer_access: bool | None = None
     """Whether the maker's driver lets these GPUs reach each other's memory at all; None where that
     is not known for all of the kind."""
-
-
-class Achieved(Model):
-    """What others reach."""
-
-    gpus: tuple[str, ...]
-    """Kinds of `gpu-links.yaml`."""
-    operation: str
-    """all_reduce, all_gather, …; peer_copy or host_copy of nvbandwidth."""
-    ranks: tuple[PositiveInt, ...] = ()
-    path: Literal["nvlink", "pcie"]
-    algorithm: Literal["ring", "nvls"] | None = None
-    from_bytes: PositiveInt = 1
-    to_bytes: PositiveInt | None = None
-    least_bytes_per_s: PositiveFloat
-    """Bus bandwidth, or rate of a copy in one direction [byte/s]."""
-    most_bytes_per_s: PositiveFloat
-    source: str
-    date: datetime.date
-    grade: Literal["primary", "secondary", "estimate"]
+    peer_copy: Name | None = None
+    """Entry of `copies.yaml`: a copy between two."""
+    host_copy: Name | None = None
+    """Entry of `copies.yaml`: a copy with the host."""
 
 
 class Thresholds(Model):
@@ -91,16 +77,13 @@ class _Gpus(RootModel[dict[str, GpuLinks]]):
     pass
 
 
-class _AchievedFile(RootModel[tuple[Achieved, ...]]):
-    pass
-
-
 class JudgeFacts(Model):
     """All of them."""
 
     gpus: dict[str, GpuLinks]
     links: LinkRates
-    achieved: tuple[Achieved, ...]
+    achieved: AchievedFile
+    copies: dict[str, Figure]
     thresholds: Thresholds
     variables: VariableFacts
 
@@ -142,13 +125,42 @@ def read_facts(root: Path) -> JudgeFacts:
     Raises:
         ConfigError: if a file is absent or malformed.
     """
+    links = _read(root, "links.yaml", LinkRates)
+    peaks = _read(root, "gpus.yaml", GpuFactsFile).root
+    own = _read(root, "gpu-links.yaml", _Gpus).root
     return JudgeFacts(
-        gpus=_read(root, "gpu-links.yaml", _Gpus).root,
-        links=_read(root, "links.yaml", LinkRates),
-        achieved=_read(root, "achieved.yaml", _AchievedFile).root,
+        gpus={kind: _linked(each, peaks.get(kind), links) for kind, each in own.items()},
+        links=links,
+        achieved=_read(root, "busbw.yaml", AchievedFile),
+        copies=_read(root, "copies.yaml", FiguresFile).root,
         thresholds=_read(root, "thresholds.yaml", Thresholds),
         variables=read_variables(root),
     )
+
+
+def _linked(own: GpuLinks, peaks: GpuPeaks | None, links: LinkRates) -> GpuLinks:
+    """What the file of GPUs says of a kind, and what it lacks."""
+    if peaks is None:
+        return own
+    known = {
+        "nvlinks": peaks.nvlink_links,
+        "nvlink_bytes_per_s": peaks.nvlink_bytes_per_s or _all_links(peaks, links),
+        "pcie_generation": peaks.pcie_generation,
+        "power_w": peaks.power_w,
+    }
+    told = {name: fact for name, fact in known.items() if fact}
+    return own.model_copy(update={"names": (*peaks.names, *own.names), **told})
+
+
+def _all_links(peaks: GpuPeaks, links: LinkRates) -> Fact | None:
+    """Rate of a GPU's NVLinks together in one direction: their number times that of one."""
+    generation = peaks.nvlink_generation
+    one = peaks.nvlink_link_bytes_per_s or (
+        links.nvlink.get(generation.value) if generation else None
+    )
+    if one is None or peaks.nvlink_links is None:
+        return None
+    return one.model_copy(update={"value": one.value * peaks.nvlink_links.value})
 
 
 def read_variables(root: Path) -> VariableFacts:

@@ -4,17 +4,35 @@ Layer: judge. Reads no file.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
 
 from commwall.judge.bounds import Bound
-from commwall.judge.facts import Achieved
 from commwall.judge.scene import Pasted, Scene, names_in
+from commwall.schema.achieved import LinkPath
+from commwall.schema.collective import Collective
+from commwall.schema.facts import Figure
 from commwall.schema.units import rate_text
+
+_NVLINK: tuple[LinkPath, ...] = ("nvswitch", "nvlink_mesh", "nvlink_bridge")
+_OTHERS: tuple[LinkPath, ...] = ("pcie", "host_staged")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What others reach."""
+
+    least_bytes_per_s: float
+    """At this size of message, or the next smaller one on file [byte/s]."""
+    most_bytes_per_s: float
+    algorithm: Literal["ring", "tree", "nvls"] | None
+    source: str
 
 
 def references_for(
     scene: Scene, paste: Pasted, operation: str, ranks: int | None, size_bytes: int, bound: Bound
-) -> tuple[Achieved, ...]:
-    """References of the same GPUs, operation, number of GPUs, size and way, the lowest first.
+) -> tuple[Reference, ...]:
+    """References of the same GPUs, operation, number of GPUs and way, the lowest first.
 
     Args:
         scene: facts and files.
@@ -26,20 +44,26 @@ def references_for(
     """
     names = tuple(names_in(paste)) or scene.gpu_names
     kinds = {scene.facts.kind_of(name) for name in names}
-    path = "nvlink" if bound.path in ("nvlink", "not nvlink") else "pcie"
-    fitting = (
-        one
-        for one in scene.facts.achieved
-        if kinds <= {*one.gpus}
-        and one.operation == operation
-        and (ranks in one.ranks or not one.ranks)
-        and one.path == path
-        and one.from_bytes <= size_bytes <= (one.to_bytes or size_bytes)
-    )
-    return tuple(sorted(fitting, key=lambda one: one.least_bytes_per_s))
+    kind = kinds.pop() if len(kinds) == 1 else None
+    paths = _NVLINK if bound.path in ("nvlink", "not nvlink") else _OTHERS
+    collective = cast(Collective, operation)  # of another operation nothing is on file
+    entries = scene.facts.achieved.of(kind or "", collective, ranks or 0, paths).values()
+    found = [
+        Reference(rate, one.most_bytes_per_s or rate, one.algorithm, one.source)
+        for one in entries
+        if (rate := one.reached(size_bytes)) is not None
+    ]
+    return tuple(sorted(found, key=lambda one: one.least_bytes_per_s))
 
 
-def nearest_of(fitting: Sequence[Achieved], rate: float, scene: Scene) -> Achieved | None:
+def of_copies(figure: Figure | None) -> Reference | None:
+    """A figure of copies as a reference."""
+    if figure is None:
+        return None
+    return Reference(figure.value, figure.most or figure.value, None, figure.source)
+
+
+def nearest_of(fitting: Sequence[Reference], rate: float, scene: Scene) -> Reference | None:
     """The highest reference that a rate has reached, else the lowest; None without one.
 
     Args:
@@ -52,9 +76,9 @@ def nearest_of(fitting: Sequence[Achieved], rate: float, scene: Scene) -> Achiev
     return reached[-1] if reached else next(iter(fitting), None)
 
 
-def words_of(reference: Achieved) -> str:
+def words_of(reference: Reference) -> str:
     """What others reach, in words."""
-    least, most = reference.least_bytes_per_s, reference.most_bytes_per_s
-    span = rate_text(least) if least == most else f"{rate_text(least)} to {rate_text(most)}"
+    rates = (reference.least_bytes_per_s, reference.most_bytes_per_s)
+    span = " to ".join(dict.fromkeys(map(rate_text, rates)))
     algorithm = {"ring": " by rings", "nvls": " with reduction in the switch (NVLS)"}
     return f"others reach {span}{algorithm.get(reference.algorithm or '', '')}"
