@@ -25,6 +25,10 @@ def test_an_unknown_name_gets_the_nearest_real_one() -> None:
     assert "did you mean 'NCCL_NSOCKS_PERTHREAD'?" in found.says
 
 
+def test_a_release_that_nobody_looked_at_may_have_a_name() -> None:
+    assert told(remarks(version="2.99.1", SOMETHING_NEW="1")) == [("warning", "unknown")]
+
+
 def test_another_programs_name_is_no_error() -> None:
     assert told(remarks(ASYNC_ERROR_HANDLING="1")) == [("note", "foreign")]
     assert told(remarks(FASTRAK_ANYTHING="1")) == [("note", "foreign")]
@@ -136,5 +140,7 @@ def test_verb_takes_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint-env", "NCCL_P2P_LEVEL=NVL", "--path", "nvlink"]) == 0
     assert capsys.readouterr().out.startswith("warning  NCCL_P2P_LEVEL=NVL")
     assert main(["lint-env", "--json", "NCCL_SOCKET_NTHREADS=4"]) == 0
+    assert main(["lint-env", "--nccl-version", "22809", "NCCL_ALGO=Ring"]) == 2
+    assert "such as 2.28.9" in capsys.readouterr().err
     assert main(["lint-env", "NCCL_ALGO"]) == 2
     assert "NAME=VALUE" in capsys.readouterr().err

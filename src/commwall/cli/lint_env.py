@@ -11,7 +11,7 @@ from typing import get_args
 
 from commwall.cli.inputs import InputError
 from commwall.judge.facts import facts_root, read_facts
-from commwall.judge.lint import PREFIX, Remark, lint
+from commwall.judge.lint import PREFIX, Remark, lint, release_of
 from commwall.judge.lint import Path as Way
 
 EXIT_ERRORS = 2
@@ -31,12 +31,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is wrong; exit code 2 if a setting is ignored, refused or contradicted."""
+    version = arguments.nccl_version
+    if version and release_of(version) is None:
+        raise InputError("cannot read a version", found=repr(version), expected="such as 2.28.9")
     settings = dict(map(_setting, arguments.settings)) if arguments.settings else dict(os.environ)
     facts = read_facts(facts_root(Path()))
     remarks = lint(
         settings,
         facts.variables,
-        version=arguments.nccl_version,
+        version=version,
         way=arguments.path,
         socket_threads_most=facts.thresholds.socket_threads_most.value,
     )

@@ -74,7 +74,7 @@ def lint(
         socket_threads_most: bound of threads times sockets.
     """
     chosen = {name: value for name, value in settings.items() if name.startswith(PREFIX)}
-    release = _release(version)
+    release = release_of(version)
     found = [
         fault
         for name, value in chosen.items()
@@ -96,9 +96,9 @@ def _of_one(
 ) -> Iterator[Remark]:
     known = facts.known.get(name)
     if known is None:
-        yield _unknown(name, value, facts)
+        yield _unknown(name, value, facts, release)
         return
-    yield from _by_release(name, value, known, release)
+    yield from _byrelease_of(name, value, known, release)
     if wrong := _value_problem(value, known):
         yield Remark(rule="value", level="error", variable=name, value=value, says=wrong)
     elif name.endswith("_DISABLE") and _number(value) == 0:
@@ -114,22 +114,28 @@ def _of_one(
         yield Remark(rule="no_effect", level=level, variable=name, value=value, says=says)
 
 
-def _unknown(name: str, value: str, facts: VariableFacts) -> Remark:
+def _unknown(
+    name: str, value: str, facts: VariableFacts, release: tuple[int, int] | None
+) -> Remark:
     whose = facts.foreign.get(name) or next(
         (f"read by {who}" for start, who in facts.prefixes.items() if name.startswith(start)), None
     )
     if whose:
         says = f"not NCCL's own: {whose}"
         return Remark(rule="foreign", level="note", variable=name, value=value, says=says)
+    newest = release_of(facts.newest)
+    if release and newest and release > newest:
+        says = f"no release up to {facts.newest} has it; newer ones were not looked at"
+        return Remark(rule="unknown", level="warning", variable=name, value=value, says=says)
     says = no_such(name, facts)
     return Remark(rule="unknown", level="error", variable=name, value=value, says=says)
 
 
-def _by_release(
+def _byrelease_of(
     name: str, value: str, known: Variable, release: tuple[int, int] | None
 ) -> Iterator[Remark]:
     instead = f"set {known.instead} instead" if known.instead else None
-    since, until, deprecated = map(_release, (known.since, known.until, known.deprecated))
+    since, until, deprecated = map(release_of, (known.since, known.until, known.deprecated))
     if until and (release is None or release > until):
         says = f"NCCL reads it up to release {known.until} only"
         level: Literal["error", "warning"] = "error" if release else "warning"
@@ -243,7 +249,8 @@ def _debug(chosen: Mapping[str, str]) -> Iterator[Remark]:
             )
 
 
-def _release(version: str | None) -> tuple[int, int] | None:
+def release_of(version: str | None) -> tuple[int, int] | None:
+    """First two numbers of a version such as 2.28.9; None if there is none to read."""
     found = _RELEASE.match(version or "")
     return (int(found[1]), int(found[2])) if found else None
 
