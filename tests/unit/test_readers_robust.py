@@ -32,6 +32,20 @@ def test_no_text_crashes_or_stalls_a_reader() -> None:
     assert found == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Collective test starting: all_reduce_perf\n# Avg bus bandwidth    : 0.030.031 \n",
+        "available: 2 nodes (0-1)\nnode 0 cpus: 0\nnode 0 size: 1 MB\nnode 1 cpus:\n"
+        "node 77 size: 1 MB\n",
+        "Architecture:  x86_64\nNUMA node(s):  9999999999999999999999\nNUMA node0 CPU(s):  0-3\n",
+    ],
+)
+def test_texts_that_once_crashed_a_reader(text: str) -> None:
+    for kind in (None, *MODULES):
+        assert problem_of(text, kind) is None
+
+
 def test_fuzzing_sees_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(text: str, kind: str | None) -> None:
         raise KeyError(kind)

@@ -103,7 +103,7 @@ def _lscpu(text: str) -> CpuTopology:
     cpus, online = _cpus(pairs), _online(pairs)
     if not nodes and count is None:
         raise Unreadable(KIND, "no_numa_line")
-    whole = count is not None and sorted(nodes) == list(range(count))
+    whole = count == len(nodes) and sorted(nodes) == list(range(len(nodes)))
     cut = bool(pairs) and not pairs[0][1]  # the first line always has a value
     if cut or not _agree(cpus, online, [_numbers(listed) for listed in nodes.values()], pairs):
         cpus, nodes, whole = None, {}, False  # some line is cut off
@@ -162,7 +162,7 @@ def _numbers(listed: str | None) -> list[int]:
     found: list[int] = []
     for run in filter(None, (listed or "").split(",")):
         low, _, high = run.partition("-")
-        if int(high or low) - int(low) > _MOST_CPUS:
+        if int(high or low) - int(low) + len(found) > _MOST_CPUS:
             return []
         found += range(int(low), int(high or low) + 1)
     return found
