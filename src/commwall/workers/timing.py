@@ -20,9 +20,9 @@ SETTLING_STEPS = 6
 SETTLED_SPREAD = 0.10
 """Largest interquartile range of those steps, relative to their median."""
 LEAD = 2
-"""Boundaries that the host is ahead of a GPU at most. One that enqueues without end fills the
-driver's queue and then waits for room inside the driver: on two H200 GPUs that made steps whose
-exchange goes through host memory up to 3 % longer than when the host slept."""
+"""Boundaries that the host is ahead of a GPU at most. While a host enqueued without end, steps of
+two H200 GPUs whose exchange goes through host memory took up to 3 % longer than once it had nothing
+left to enqueue."""
 _MARGIN = 1.05
 
 
