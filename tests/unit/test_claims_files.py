@@ -127,6 +127,11 @@ claims:
       - "rate == 18 * link"
 """
 
+FORMULA = """\
+    formulas:
+      - {text: "%s", documented: "%s", unit: x, at: {y: [1, x]}, reads: {%s}}
+    facts:"""
+
 
 def refused(tmp_path: Path, old: str, new: str) -> str:
     path = tmp_path / "mine.yaml"
@@ -159,6 +164,9 @@ def test_the_example_is_accepted(tmp_path: Path) -> None:
         ("      link:", "      rate:", 9, "stands for two things"),
         ("value: 900", "value: 900, value: 1", 7, "stands twice"),
         ("claims:", "claims: [", 4, "cannot read a YAML file"),
+        ("    facts:", FORMULA % ("y - y", "y", ""), 9, "is 0 or beyond all bounds"),
+        ("    facts:", FORMULA % ("y", "y - 2", ""), 9, "is 0 or beyond all bounds"),
+        ("    facts:", FORMULA % ("y", "x", "q: x"), 9, "`reads` names q"),
     ],
 )
 def test_a_wrong_file_is_refused_with_line_and_reason(
@@ -167,6 +175,16 @@ def test_a_wrong_file_is_refused_with_line_and_reason(
     told = refused(tmp_path, old, new)
     assert f"line {line}" in told, told
     assert reason in told, told
+
+
+def test_a_relation_of_too_many_uncertain_numbers_is_refused_at_once(tmp_path: Path) -> None:
+    names = [f"n{place}" for place in range(13)]
+    numbers = "".join(f"\n      {name}: {{value: 1, unit: s}}" for name in names)
+    text = GOOD.replace("numbers:", f"numbers:{numbers}")
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{text}      - '13 * n0 == {' + '.join(names)}'\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="names 13 quantities that are not exact; 12 at most"):
+        read_claims(path, book())
 
 
 def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:

@@ -249,3 +249,31 @@ def test_the_gravest_finding_decides() -> None:
     assert count([found, judged()]) == {
         "wrong": 1, "inconsistent": 0, "unit": 0, "unsupported": 1, "conditional": 0, "holds": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("zero", [(0, "GB/s"), (1, "GB/s", {"about_percent": 100})])
+def test_what_may_be_divided_by_zero_is_not_said_to_hold(zero: tuple[Any, ...]) -> None:
+    numbers = {"a": (900, "GB/s"), "b": zero, "f": (10, "x")}
+    found = judged(numbers=numbers, relations=["a / b == f"])
+    assert found.verdict == "unsupported"
+    assert "b, by which it divides, may be 0" in found.findings[0].words
+
+
+def test_a_number_beyond_all_bounds_proves_nothing_wrong() -> None:
+    numbers = {"a": (1e308, "TB/s"), "f": (10, "x")}
+    assert judged(numbers=numbers, relations=["a / a == f"]).verdict == "unsupported"
+    times = {"t": (0.5, "s", {"about_percent": 100}), "n": (8, "GPU"), "a": (1, "GB")}
+    busbw = "all_reduce_busbw(a, n, t) == a / (8 * t)"
+    assert judged(numbers=times, relations=[busbw]).verdict == "unsupported"
+
+
+def test_a_pole_is_no_solution() -> None:
+    unknown = {"equation": "f / q == 2", "unit": "x", "within": (-50, 100), "words": "w"}
+    found = judged(numbers={"f": (10, "x")}, unknowns={"q": {**unknown, "role": "step"}})
+    assert [value.text for value in found.values] == ["5"]
+    rate = {"equation": "all_reduce_time(m, 2, q) == t", "unit": "GB/s", "within": (0, 100)}
+    found = judged(
+        numbers={"m": (20, "GB"), "t": (1, "s")},
+        unknowns={"q": {**rate, "words": "w", "role": "step"}},
+    )
+    assert [value.text for value in found.values] == ["20 GB/s"]

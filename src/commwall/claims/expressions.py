@@ -5,6 +5,7 @@ operations, whole powers, and calls of `commwall.claims.formulas`.
 """
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -133,5 +134,8 @@ def _called(name: str, given: list[Quantity]) -> Quantity:
                 found=dimension_text(value.dimension),
                 expected=f"{name}({', '.join(formula.takes)})",
             )
-    result = formula.compute(*(value.value for value in given))
+    try:
+        result = formula.compute(*(value.value for value in given))
+    except ZeroDivisionError:
+        result = math.inf  # as a quotient of two quantities is
     return Quantity(result, unit_of(formula.gives).dimension)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from commwall.claims.expressions import ExpressionError, evaluate, parse, parse_relation
 from commwall.claims.factbook import FactBook
+from commwall.claims.rules import formula as judged
 from commwall.claims.scene import as_samples, scene_of
 from commwall.schema.claims import Claim, ClaimsFile, Formula
 from commwall.schema.errors import CommwallError, ConfigError
@@ -19,6 +20,8 @@ from commwall.schema.parsing import parse_model, parse_yaml
 from commwall.schema.quantities import Dimension, Quantity, dimension_text, unit_of
 
 FOLDER = Path("config/facts/claims")
+UNCERTAIN_MOST = 12
+"""Quantities of one relation whose ends are combined: 4096 combinations for each reading."""
 Key = str | int
 Problem = tuple[tuple[Key, ...], str]
 """Keys that lead to it in the file, and what is wrong."""
@@ -128,8 +131,10 @@ def _of_claim(claim: Claim, book: FactBook) -> Iterator[Problem]:
     for name, own in claim.shown.items():
         yield from _tried(("shown", name), partial(_shown, own.of, own.unit, dict(known)))
         known[name] = unit_of(own.unit)
+    exact = {name for name, entry in scene_of(claim, book).items() if entry.least == entry.most}
     for place, text in enumerate(claim.relations):
         yield from _tried(("relations", place), partial(_alike, text, known))
+        yield from _tried(("relations", place), partial(_few, text, exact))
     for place, formula in enumerate(claim.formulas):
         yield from _tried(("formulas", place), partial(_formula, formula))
     for place, measured in enumerate(claim.measured):
@@ -153,7 +158,7 @@ def _tried(keys: tuple[Key, ...], action: Callable[[], object]) -> Iterator[Prob
     except CommwallError as error:
         parts = [error.what, *(error.parts[part] for part in ("found", "expected"))]
         yield keys, "; ".join(part for part in parts if part)
-    except (ArithmeticError, TypeError) as error:
+    except (ArithmeticError, TypeError, ValueError) as error:
         yield keys, f"cannot be computed: {error}"
 
 
@@ -168,6 +173,16 @@ def _alike(text: str, known: dict[str, Quantity]) -> None:
         raise ExpressionError(f"{text!r} compares two kinds", found=_two(left, right))
 
 
+def _few(text: str, exact: set[str]) -> None:
+    """See that the combinations of ends, two of each quantity, can be tried."""
+    uncertain = parse_relation(text).names - exact
+    if len(uncertain) > UNCERTAIN_MOST:
+        raise ExpressionError(
+            f"a relation names {len(uncertain)} quantities that are not exact",
+            expected=f"{UNCERTAIN_MOST} at most: add some up in the text's own sum, or split it",
+        )
+
+
 def _shown(text: str, unit: str, known: dict[str, Quantity]) -> None:
     found, wanted = evaluate(parse(text), known).dimension, unit_of(unit).dimension
     if found != wanted:
@@ -179,11 +194,14 @@ def _formula(formula: Formula) -> None:
     for value, unit in formula.at.values():
         if value <= 0:
             raise ExpressionError(f"values of `at` must be above 0, not {value} {unit}")
+    if strangers := sorted(formula.reads.keys() - formula.at.keys()):
+        raise ExpressionError(f"`reads` names {', '.join(strangers)}, which `at` does not have")
     known = {name: Quantity(value) * unit_of(unit) for name, (value, unit) in formula.at.items()}
-    evaluate(parse(formula.text), known)
-    if formula.documented:
-        known |= {theirs: known[ours] for ours, theirs in formula.reads.items()}
-        evaluate(parse(formula.documented), known)
+    known |= {theirs: known[ours] for ours, theirs in formula.reads.items()}
+    for text in (formula.text, formula.documented):
+        if text:
+            evaluate(parse(text), known)
+    judged(formula)
 
 
 def _two(one: Dimension, other: Dimension) -> str:

@@ -4,6 +4,7 @@ Layer: claims. Reads and writes no file. A rule looks at what the text states an
 constants; none knows a particular claim.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +17,7 @@ from commwall.claims.scene import (
     Scene,
     compare,
     corners,
+    no_value,
     readings,
     solve,
 )
@@ -112,6 +114,8 @@ def _origin(equation: Relation, scene: Scene) -> Literal["text", "fact"]:
 def relation(text: str, scene: Scene) -> Finding:
     """Whether a relation holds; if not, whether another reading of a number makes it hold."""
     own = parse_relation(text)
+    if (reason := no_value(own, scene)) is not None:
+        return Finding("unsupported", f"{text} cannot be computed: {reason}")
     found, sources = compare(own, scene), _sources(own, scene)
     words = _told(own, found)
     if not found.counted_alike:
@@ -224,7 +228,10 @@ def _growth(text: str, known: Mapping[str, Quantity], own: Formula) -> dict[str,
     for name in own.at:
         doubled = Quantity(2 * known[name].value, known[name].dimension)
         names = {name, own.reads.get(name, name)}
-        found[name] = evaluate(tree, {**known, **dict.fromkeys(names, doubled)}).value / at_base
+        then = evaluate(tree, {**known, **dict.fromkeys(names, doubled)}).value
+        if not (at_base and then and math.isfinite(at_base) and math.isfinite(then)):
+            raise ArithmeticError(f"{text} is 0 or beyond all bounds where {name} is doubled")
+        found[name] = then / at_base
     return found
 
 

@@ -4,12 +4,14 @@ Layer: claims. Reads and writes no file. Rates of links are in one direction her
 adds up; where it does not tell the direction, its number is taken as it stands.
 """
 
+import ast
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeGuard
 
-from commwall.claims.expressions import Environment, Relation, evaluate
+from commwall.claims.expressions import Environment, Relation, evaluate, names_in
 from commwall.claims.factbook import FactBook, KnownValue
 from commwall.schema.claims import Claim, Number
 from commwall.schema.quantities import SAMPLES, Dimension, Quantity, unit_of
@@ -18,6 +20,8 @@ Origin = Literal["text", "fact", "own"]
 """Stated by the text, by a sourced constant, or given by the project for illustration."""
 NOTHING = 1e-9
 """Relative difference below which two values are one: that of the arithmetic."""
+SOLVED = 1e-6
+"""Relative difference of the sides that a solution leaves at most: at a pole it is large."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,25 @@ def compare(relation: Relation, scene: Scene) -> Compared:
     )
 
 
+def no_value(relation: Relation, scene: Scene) -> str | None:
+    """Why a relation has no value somewhere between the ends of what is in it, or None."""
+    for side in (relation.left, relation.right):
+        for divisor in (node.right for node in ast.walk(side) if _divides(node)):
+            ends = [evaluate(divisor, own).value for own in corners(scene, names_in(divisor))]
+            if min(ends) <= 0 <= max(ends):
+                return f"{ast.unparse(divisor)}, by which it divides, may be 0"
+    try:
+        found = [_sides(relation, own) for own in corners(scene, relation.names)]
+    except (ArithmeticError, ValueError) as error:
+        return str(error)
+    finite = all(math.isfinite(side.value) for sides in found for side in sides)
+    return None if finite else "a number beyond all bounds comes out"
+
+
+def _divides(node: ast.AST) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+
+
 def _sides(relation: Relation, environment: Environment) -> tuple[Quantity, Quantity]:
     return evaluate(relation.left, environment), evaluate(relation.right, environment)
 
@@ -162,14 +185,23 @@ def solve(
     """
 
     def difference(value: float) -> float:
+        left, right = both(value)
+        return left - right
+
+    def size(value: float) -> float:
+        return max(map(abs, both(value)))
+
+    def both(value: float) -> tuple[float, float]:
         known = {**environment, unknown: Quantity(value, within[0].dimension)}
         left, right = _sides(equation, known)
-        return left.value - right.value
+        return left.value, right.value
 
     points = list(_grid(within[0].value, within[1].value))
     for low, high in itertools.pairwise(points):
         if difference(low) * difference(high) <= 0:
-            return _bisected(difference, low, high)
+            found = _bisected(difference, low, high)
+            if abs(difference(found)) <= SOLVED * size(found):
+                return found
     return None
 
 
