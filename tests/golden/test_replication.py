@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,11 @@ from commwall.cli.main import main
 from commwall.records.bundle import collect, write_bundle
 from commwall.records.layout import Layout
 from commwall.records.predictions import PredictionError, read_predictions, write_predictions
-from commwall.records.store import write_record
+from commwall.records.store import read_plan, write_record
 from commwall.report.page import open_page
 from commwall.report.replication import section
+from commwall.schema.base import digest
+from commwall.schema.errors import PlanError
 from commwall.schema.record import Record
 from tests.golden.build import AGAIN, CAMPAIGN, CASE, FAST, SLOW, record, write_campaign
 from tests.golden.replica import OWN, Change, looked_at, publish, replicate
@@ -157,6 +161,54 @@ def test_edited_predictions_are_no_predictions(published: Layout) -> None:
     found = judged(published)
     assert found.problem is not None and "it was edited" in found.problem
     assert "No judgement" in section(open_page(published.root, OWN, 0.95)).markup
+
+
+def confidence(content: dict[str, Any]) -> None:
+    content["confidence"] = 99.0
+
+
+def ends(content: dict[str, Any]) -> None:
+    content["predicted"][0]["bounds"][0] = {"low": 9.0, "high": 1.0}
+
+
+def no_ends(content: dict[str, Any]) -> None:
+    content["predicted"][0]["bounds"] = []
+
+
+def metric(content: dict[str, Any]) -> None:
+    content["predicted"][0]["cell"]["metric"] = "<script>"
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (confidence, "no probability below 1"),
+        (ends, "9 is above 1"),
+        (no_ends, "no interval"),
+        (metric, "no metric of the registry"),
+    ],
+)
+def test_predictions_that_mean_nothing_are_none_though_their_digest_is_right(
+    published: Layout, change: Callable[[dict[str, Any]], None], found: str
+) -> None:
+    path = published.predictions_path(CAMPAIGN)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    del content["digest"]
+    path.write_text(json.dumps({**content, "digest": digest(content)}), encoding="utf-8")
+    with pytest.raises(PredictionError, match="cannot be trusted") as error:
+        read_predictions(published, CAMPAIGN)
+    assert found in str(error.value)
+
+
+def test_files_nested_too_deeply_are_no_crash(published: Layout) -> None:
+    deep = "[" * 100_000
+    published.predictions_path(CAMPAIGN).write_text(deep, encoding="utf-8")
+    with pytest.raises(PredictionError, match="recursion"):
+        read_predictions(published, CAMPAIGN)
+    published.plan_path(CAMPAIGN).write_text(deep, encoding="utf-8")
+    with pytest.raises(PlanError, match="recursion"):
+        read_plan(published.plan_path(CAMPAIGN))
 
 
 def test_predictions_made_after_the_replication_was_planned_do_not_count(

@@ -194,6 +194,7 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="claims cannot be judged") as error:
         loaded((path, tmp_path / "absent.yaml"), book())
     told = str(error.value)
+    assert "must not be empty" not in told  # they are refused, which is no lack of them
     assert "line 4" in told
     assert "line 7" in told
     assert "absent.yaml" in told

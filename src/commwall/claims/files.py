@@ -3,9 +3,10 @@
 Layer: claims. Reads `config/facts/claims/*.yaml` and files that the user names.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -77,7 +78,13 @@ def _located(error: ConfigError, text: str) -> list[str]:
     return [
         f"line {line_of(text, item['loc'])}: {words}"
         for item, words in zip(items, told, strict=True)
+        if not _follows(item)
     ]
+
+
+def _follows(problem: Mapping[str, Any]) -> bool:
+    """Whether a list is called empty only because all of its items are refused."""
+    return bool(problem["type"] == "too_short" and problem["input"])
 
 
 def line_of(text: str, keys: tuple[Key, ...]) -> int:

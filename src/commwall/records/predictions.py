@@ -73,6 +73,8 @@ def parse_predictions(text: bytes, campaign: str) -> Predictions:
         found = parse_json_model(Predictions, text, _place(campaign))
     except ConfigError as error:
         raise _changed(campaign, error.parts["found"] or error.what) from error
+    except RecursionError as error:
+        raise _changed(campaign, str(error)) from error
     content = {key: value for key, value in json.loads(text).items() if key != "digest"}
     if digest(content) != found.digest:
         raise _changed(campaign, "its content does not match its digest: it was edited")

@@ -5,10 +5,11 @@ Layer: schema. Stored as `results/<campaign>/predictions.json`.
 
 from typing import Annotated, Literal
 
-from pydantic import StringConstraints
+from pydantic import StringConstraints, field_validator, model_validator
 
 from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt, digest
 from commwall.schema.case import SuiteName
+from commwall.schema.metrics import METRICS
 
 PREDICTIONS_VERSION: Literal[1] = 1
 _WORD = r"[a-z0-9]+([.-][a-z0-9]+)*"
@@ -32,6 +33,13 @@ class PredictedCell(Model):
     b: Name | None = None
     """The platform below the line of the ratio; null for a value as it is."""
 
+    @field_validator("metric")
+    @classmethod
+    def _registered(cls, metric: str) -> str:
+        if metric not in METRICS:
+            raise ValueError("no metric of the registry")
+        return metric
+
 
 class Bounds(Model):
     """Ends of an interval, in the metric's unit or as a ratio."""
@@ -40,6 +48,12 @@ class Bounds(Model):
     """Least value that is inside."""
     high: PositiveFloat
     """Largest value that is inside."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Bounds":
+        if self.low > self.high:
+            raise ValueError(f"{self.low:g} is above {self.high:g}")
+        return self
 
 
 class Predicted(Model):
@@ -54,6 +68,13 @@ class Predicted(Model):
     """Standard deviation of their logarithms."""
     bounds: tuple[Bounds, ...]
     """Interval for the geometric mean of 1, 2, … new rounds."""
+
+    @field_validator("bounds")
+    @classmethod
+    def _some(cls, bounds: tuple[Bounds, ...]) -> tuple[Bounds, ...]:
+        if not bounds:
+            raise ValueError("no interval")
+        return bounds
 
 
 class NotPredicted(Model):
@@ -78,6 +99,13 @@ class Predictions(Model):
     predicted: tuple[Predicted, ...]
     absent: tuple[NotPredicted, ...]
     """Cells without a prediction."""
+
+    @field_validator("confidence")
+    @classmethod
+    def _probability(cls, confidence: float) -> float:
+        if confidence >= 1:
+            raise ValueError("no probability below 1")
+        return confidence
 
     def content_digest(self) -> str:
         """Digest of everything but `digest` itself."""
