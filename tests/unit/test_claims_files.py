@@ -9,6 +9,7 @@ from commwall.claims.factbook import FIGURES, NCCL_NAMES, VOCABULARIES, FactBook
 from commwall.claims.files import loaded, read_claims, shipped
 from commwall.claims.formulas import FORMULAS
 from commwall.claims.judging import Judged, judge
+from commwall.cli.main import main
 from commwall.schema.claims import Claim, Formula, Measured, Number, Shown, Unknown
 from commwall.schema.errors import ConfigError
 
@@ -164,6 +165,9 @@ def test_the_example_is_accepted(tmp_path: Path) -> None:
         ("      link:", "      rate:", 9, "stands for two things"),
         ("value: 900", "value: 900, value: 1", 7, "stands twice"),
         ("claims:", "claims: [", 4, "cannot read a YAML file"),
+        ("value: 900", "value: 900, most: 100", 7, "`most` is 100, below `value`, which is 900"),
+        ("value: 900", "value: yes", 7, "must be a number"),
+        ("18 * link", "True * link", 11, "True is no number"),
         ("    facts:", FORMULA % ("y - y", "y", ""), 9, "is 0 or beyond all bounds"),
         ("    facts:", FORMULA % ("y", "y - 2", ""), 9, "is 0 or beyond all bounds"),
         ("    facts:", FORMULA % ("y", "x", "q: x"), 9, "`reads` names q"),
@@ -198,6 +202,15 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     assert "line 4" in told
     assert "line 7" in told
     assert "absent.yaml" in told
+
+
+def test_the_facts_are_found_from_every_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.yaml").write_text(GOOD, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["claims", "mine.yaml"]) == 0
+    assert "1 holds" in capsys.readouterr().out
 
 
 DOCUMENT = (ROOT / "docs/claims.md").read_text(encoding="utf-8")

@@ -90,7 +90,7 @@ def evaluate(tree: ast.expr, environment: Environment) -> Quantity:
     if isinstance(tree, ast.Name):
         return _named(tree.id, environment)
     if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float):
-        return Quantity(float(tree.value))
+        return _constant(tree.value)
     if isinstance(tree, ast.BinOp) and type(tree.op) in _OPERATIONS:
         left, right = evaluate(tree.left, environment), evaluate(tree.right, environment)
         return _OPERATIONS[type(tree.op)](left, right)
@@ -99,6 +99,12 @@ def evaluate(tree: ast.expr, environment: Environment) -> Quantity:
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.keywords:
         return _called(tree.func.id, [evaluate(item, environment) for item in tree.args])
     raise ExpressionError(f"{ast.unparse(tree)!r} is not allowed in an expression")
+
+
+def _constant(value: float) -> Quantity:
+    if isinstance(value, bool):
+        raise ExpressionError(f"{value} is no number")
+    return Quantity(float(value))
 
 
 def _named(name: str, environment: Environment) -> Quantity:

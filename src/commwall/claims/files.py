@@ -47,7 +47,11 @@ def read_claims(path: Path, book: FactBook) -> ClaimsFile:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            "cannot read a file of claims", where=str(path), found=str(error)
+            "cannot read a file of claims",
+            where=str(path),
+            found=str(error),
+            expected="a YAML file in UTF-8",
+            next_step="look at the name; docs/claims.md has a file to copy",
         ) from error
     data = parse_yaml(text, path.name)
     try:

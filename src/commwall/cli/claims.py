@@ -14,6 +14,7 @@ from commwall.claims.judging import WORDS, Judged, count, judge
 from commwall.claims.measured import beside
 from commwall.claims.scene import scene_of
 from commwall.cli.settings import confidence_level
+from commwall.judge.facts import facts_root
 from commwall.records.layout import Layout
 from commwall.schema.claims import ClaimsFile
 from commwall.schema.errors import CommwallError, ConfigError
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print each claim with its verdict and what led to it, then the number of each verdict."""
-    root = Path.cwd()
+    root = facts_root(Path.cwd())
     book = read_factbook(root)
     files = loaded(tuple(arguments.files) or shipped(root), book)
     judged = {path: _of_file(file, arguments.id, book) for path, file in files.items()}

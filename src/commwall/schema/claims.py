@@ -8,7 +8,7 @@ import datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
 from commwall.schema.errors import UnitError
@@ -53,6 +53,19 @@ class Number(Model):
     """Where the text states it; numbers of two places can contradict each other."""
 
     _unit = field_validator("unit")(known_unit)
+
+    @field_validator("value", "most", mode="before")
+    @classmethod
+    def _counted(cls, value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError("must be a number")  # YAML reads yes and no as such, too
+        return value
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Number":
+        if self.most is not None and self.most < self.value:
+            raise ValueError(f"`most` is {self.most:g}, below `value`, which is {self.value:g}")
+        return self
 
     @property
     def half_width(self) -> float:
