@@ -10,7 +10,7 @@ from commwall.cli.main import main
 from commwall.host import outputs
 from commwall.judge.handover import Check, Expectations, summary
 from commwall.judge.scene import Scene, paste
-from commwall.report.acceptance import hand_over, open_files, page_of
+from commwall.report.acceptance import hand_over, open_files, page_of, read_expectations
 from commwall.schema.errors import ConfigError
 from tests.contracts.tree import ROOT
 from tests.corpus import text_of
@@ -145,6 +145,14 @@ def test_verb_takes_expectations(tmp_path: Path, capsys: pytest.CaptureFixture[s
     order.write_text("gpus: 8\n", encoding="utf-8")
     assert main(["judge", "--expect", str(order), str(H200 / "topo-m.txt")]) == 2
     assert "gpus" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[]", "0", "false"])
+def test_expectations_that_are_no_list_of_keys_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "order.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="problem"):
+        read_expectations(path)
 
 
 def test_verb_asks_this_machine(

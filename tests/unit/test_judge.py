@@ -355,6 +355,25 @@ def test_gravest_first() -> None:
     assert ranks == sorted(ranks) and ranks[0] == 0
 
 
+def test_gpus_that_are_not_in_a_row_are_named_each() -> None:
+    verdict = of(judged(topo=text_of(INPUTS["topo-8x4090-all-sys"])), "far_from_network").verdict
+    assert verdict.startswith("GPU0, GPU1, GPU2, GPU3, GPU4, GPU5, GPU7: every network card")
+    verdict = of(judged(topo=text_of(INPUTS["topo-dgx2-16gpu-nv6"])), "far_from_network").verdict
+    assert verdict.startswith("8 GPUs (GPU8 … GPU15): every network card")
+
+
+def test_a_folder_and_a_file_that_is_not_there_are_refused_with_a_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", f"{tmp_path}/"]) == 2
+    assert f"name its files: {tmp_path}/*" in capsys.readouterr().err
+    assert main(["judge", str(tmp_path / "absent.txt")]) == 2
+    told = capsys.readouterr()
+    assert not told.out
+    assert "found     No such file or directory\n" in told.err
+    assert "next " in told.err
+
+
 def test_verb_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(H200 / "nvlink.log")
     assert main(["judge", path]) == 0
@@ -371,7 +390,9 @@ def test_verb_fails_only_where_nothing_is_read(
     path = tmp_path / "letter.txt"
     path.write_text("hello\n", encoding="utf-8")
     assert main(["judge", str(path)]) == 2
-    assert "not read" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "not read" in told and "_" not in told.rpartition(".txt: ")[2]
+    assert "commwall judge --help" in told
     assert main(["judge", str(path), str(H200 / "topo-m.txt")]) == 0
 
 

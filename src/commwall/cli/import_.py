@@ -20,7 +20,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Check the bundle, place it, and say what is new."""
     path: Path = arguments.file
     if not path.is_file():
-        raise BundleError("there is no such file", where=str(path))
+        raise BundleError(
+            "there is no such file",
+            where=str(path),
+            expected="a file that `commwall bundle` wrote",
+            next_step="look at the name, from the folder that you are in",
+        )
     arrival = take_in(Layout(Path()), path)
     print(
         f"{arrival.campaign}: {arrival.placed} records are new, {arrival.known} were here; "

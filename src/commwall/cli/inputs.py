@@ -30,8 +30,22 @@ def content_of(name: str) -> bytes:
         else:
             with Path(name).open("rb") as file:
                 content = file.read(LIMIT_BYTES + 1)
+    except IsADirectoryError as error:
+        raise InputError(
+            "cannot read a file",
+            where=name,
+            found="a folder",
+            expected="a file",
+            next_step=f"name its files: {name.rstrip('/')}/*",
+        ) from error
     except OSError as error:
-        raise InputError("cannot read a file", where=name, found=str(error)) from error
+        raise InputError(
+            "cannot read a file",
+            where=name,
+            found=error.strerror or str(error),
+            expected="a file that can be read, or - for standard input",
+            next_step="look at the name, from the folder that you are in",
+        ) from error
     if len(content) > LIMIT_BYTES:
         raise Unreadable(None, f"larger_than_{LIMIT_BYTES}_bytes")
     return content

@@ -27,12 +27,18 @@ from commwall.report.acceptance import (
 )
 
 EXIT_NOTHING_READ = 2
+UNREAD = "which outputs are read: commwall judge --help"
 _SURVEYED = ("GPU", "shared memory", "GPU energy counters", "GPU monitoring", "NVLink counters")
 _WIDTH = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
+    parser.epilog = (
+        "Reads what nvidia-smi (topo -m, topo -p2p, nvlink -s, dmon, -q, --query-gpu as CSV, -L, "
+        "the table), NCCL's log, nccl-tests, nvbandwidth, PyTorch's profiler, lscpu and "
+        "numactl -H wrote."
+    )
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="outputs of one machine; - is standard input"
     )
@@ -109,8 +115,12 @@ def _json(found: HandOver, asked: bool) -> str:
 
 
 def _text(found: HandOver, asked: bool) -> str:
-    refused = [f"not read: {one.name} ({one.refused})" for one in found.scene.pasted if one.refused]
-    blocks = ["\n".join(refused)] if refused else []
+    refused = [
+        f"not read: {one.name}: {one.refused.replace('_', ' ')}"
+        for one in found.scene.pasted
+        if one.refused
+    ]
+    blocks = ["\n".join([*refused, UNREAD])] if refused else []
     if asked:
         blocks.append("\n".join(map(_check_line, found.checks)))
         outcome, words = summary(found.checks)

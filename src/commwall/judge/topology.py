@@ -278,8 +278,12 @@ def _rows(paste: Pasted, names: Sequence[str], *, most: int = 3) -> tuple[Eviden
 
 
 def _named(gpus: Sequence[str]) -> str:
-    """Their names, of many the first and the last."""
-    return ", ".join(gpus) if len(gpus) < 5 else f"{len(gpus)} GPUs ({gpus[0]} … {gpus[-1]})"
+    """Their names, of many in a row the first and the last."""
+    numbers = [int(gpu[3:]) for gpu in gpus if gpu[3:].isdecimal()]
+    in_a_row = numbers and numbers == [*range(numbers[0], numbers[0] + len(gpus))]
+    if len(gpus) < 5 or not in_a_row:
+        return ", ".join(gpus)
+    return f"{len(gpus)} GPUs ({gpus[0]} … {gpus[-1]})"
 
 
 def _numbers(pair: str) -> str:

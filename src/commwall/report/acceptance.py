@@ -66,8 +66,15 @@ def read_expectations(path: Path) -> Expectations:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("cannot read expectations", where=str(path), found=str(error)) from error
-    return parse_model(Expectations, parse_yaml(text, str(path)) or {}, str(path))
+        raise ConfigError(
+            "cannot read expectations",
+            where=str(path),
+            found=str(error),
+            expected=f"a YAML file such as {EXPECTATIONS}",
+            next_step=f"copy {EXPECTATIONS} and fill in the order",
+        ) from error
+    content = parse_yaml(text, str(path))
+    return parse_model(Expectations, {} if content is None else content, str(path))
 
 
 def hand_over(scene: Scene, wanted: Expectations, more: Iterable[Check] = ()) -> HandOver:
