@@ -103,6 +103,14 @@ def test_bridges_are_expected_only_if_they_were_ordered(
     assert found["NVLinks up on each GPU"].outcome == "open"
 
 
+def test_more_than_ordered_is_not_told_as_less() -> None:
+    found = of_corpus("topo-dgxa100-nv12-nic10", nvlink_joins="pairs")["NVLink joins"]
+    assert found.outcome == "fail"
+    assert found.reason.startswith("more is joined than was ordered")
+    found = of_corpus("topo-3xa6000-one-bridge", nvlink_joins="all")["NVLink joins"]
+    assert found.reason.startswith("links are missing")
+
+
 def test_nothing_known_is_open_not_passed() -> None:
     found = checks_of(letter="hello\n")
     assert {one.outcome for item, one in found.items() if item != "faults in any file"} == {"open"}

@@ -34,6 +34,11 @@ def test_another_programs_name_is_no_error() -> None:
     assert told(remarks(FASTRAK_ANYTHING="1")) == [("note", "foreign")]
 
 
+def test_numbers_are_read_as_nccl_reads_them() -> None:
+    assert remarks(P2P_DISABLE="0x1")[0].says == remarks(P2P_DISABLE="1")[0].says
+    assert remarks(P2P_DISABLE="1")[0].says.startswith("set to 1, it has traffic between GPUs")
+
+
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [

@@ -68,6 +68,14 @@ def _counts(scene: Scene) -> Iterator[int]:
                 yield reading.gpu_count
 
 
+def _other_joins(want: str, found: str | None) -> str:
+    """Why NVLink may join more or fewer GPUs than was ordered."""
+    order = ("nothing", "pairs", "all")
+    if found in order and order.index(found) > order.index(want):
+        return "more is joined than was ordered: another board, or the order is not meant so"
+    return "links are missing: a bridge, a GPU off the fabric, or another board"
+
+
 def _joined(case: Case) -> Check:
     gpu, topologies = case.gpu, [topo for _, topo in case.scene.of(Topology) if topo.links]
     want = case.wanted.nvlink_joins or (_JOINS.get(gpu.reach) if gpu else None)
@@ -83,8 +91,7 @@ def _joined(case: Case) -> Check:
         if known is None
         else "say it with `nvlink_joins:` in the expectations"
         if want is None
-        else _of_rules(case, "gpu_off_the_fabric")
-        or "links are missing: a bridge, a GPU off the fabric, or another board",
+        else _of_rules(case, "gpu_off_the_fabric") or _other_joins(want, found),
         evidence=_rules_evidence(case, "gpu_off_the_fabric", "links"),
     )
 

@@ -105,7 +105,8 @@ def _of_one(
         says = "0 disables nothing: it is as if the variable were not set"
         yield Remark(rule="void_value", level="note", variable=name, value=value, says=says)
         return
-    if known.mistaken_for and (not known.mistaken_at or value.upper() in known.mistaken_at):
+    same = {value.upper(), str(_number(value))}  # NCCL reads 0x1 as 1
+    if known.mistaken_for and (not known.mistaken_at or same & {*known.mistaken_at}):
         yield _mistaken(name, value, known, way)
     if way and known.acts_on and name not in _CHOOSERS and not _OF_PATH[way] & {*known.acts_on}:
         says = f"it acts on {', '.join(known.acts_on)} and has no effect on this way ({way})"
