@@ -8,7 +8,7 @@ import pytest
 from commwall.claims.factbook import FIGURES, NCCL_NAMES, VOCABULARIES, FactBook, read_factbook
 from commwall.claims.files import loaded, read_claims, shipped
 from commwall.claims.formulas import FORMULAS
-from commwall.claims.judging import Judged, judge
+from commwall.claims.judging import WORDS, Judged, judge
 from commwall.cli.main import main
 from commwall.schema.claims import Claim, Formula, Measured, Number, Shown, Unknown
 from commwall.schema.errors import ConfigError
@@ -216,12 +216,13 @@ def test_the_facts_are_found_from_every_folder(
 DOCUMENT = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
 
 
-def test_the_documents_example_gives_what_it_says(tmp_path: Path) -> None:
-    example, printed = DOCUMENT.split("```")[1], DOCUMENT.split("```")[3]
+@pytest.mark.parametrize("first", [1, 5])
+def test_the_documents_examples_give_what_they_say(tmp_path: Path, first: int) -> None:
+    example, printed = DOCUMENT.split("```")[first], DOCUMENT.split("```")[first + 2]
     path = tmp_path / "mine.yaml"
     path.write_text(example, encoding="utf-8")
     (judged,) = verdicts(path).values()
-    assert f"{judged.verdict} " in printed
+    assert f"{WORDS[judged.verdict]} " in printed
     for finding in judged.findings:
         assert finding.words in " ".join(printed.split())
 
