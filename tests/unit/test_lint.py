@@ -148,4 +148,7 @@ def test_verb_takes_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint-env", "--nccl-version", "22809", "NCCL_ALGO=Ring"]) == 2
     assert "such as 2.28.9" in capsys.readouterr().err
     assert main(["lint-env", "NCCL_ALGO"]) == 2
+    for version in ("", "2.28.9;x", "2", "2.28.9.1.1"):
+        assert main(["lint-env", "--nccl-version", version, "NCCL_ALGO=Ring"]) == 2, version
+    assert main(["lint-env", "NCCL_ALGO=Ring", "NCCL_ALGO=Tree"]) == 2
     assert "NAME=VALUE" in capsys.readouterr().err

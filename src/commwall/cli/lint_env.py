@@ -6,15 +6,18 @@ Layer: cli. Reads `config/facts` and, without arguments, the environment of this
 import argparse
 import json
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
 from commwall.cli.inputs import InputError
 from commwall.judge.facts import facts_root, read_facts
-from commwall.judge.lint import PREFIX, Remark, lint, release_of
+from commwall.judge.lint import PREFIX, Remark, lint
 from commwall.judge.lint import Path as Way
 
 EXIT_ERRORS = 2
+_VERSION = re.compile(r"\d+(\.\d+){1,2}([-+][\w.]+)?")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what is wrong; exit code 2 if a setting is ignored, refused or contradicted."""
     version = arguments.nccl_version
-    if version and release_of(version) is None:
+    if version is not None and not _VERSION.fullmatch(version):
         raise InputError("cannot read a version", found=repr(version), expected="such as 2.28.9")
-    settings = dict(map(_setting, arguments.settings)) if arguments.settings else dict(os.environ)
+    settings = _settings(arguments.settings) if arguments.settings else dict(os.environ)
     facts = read_facts(facts_root(Path()))
     remarks = lint(
         settings,
@@ -46,6 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
     own = sorted(name for name in settings if name.startswith(PREFIX))
     print(_json(remarks) if arguments.json else _text(remarks, own))
     return EXIT_ERRORS if any(remark.level == "error" for remark in remarks) else 0
+
+
+def _settings(words: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in map(_setting, words):
+        if name in found:
+            both = f"{name}={found[name]} and {name}={value}"
+            raise InputError("a variable is set twice", found=both, expected="each name once")
+        found[name] = value
+    return found
 
 
 def _setting(word: str) -> tuple[str, str]:
