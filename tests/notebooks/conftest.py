@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,23 @@ def render_pages(pages: Iterable[tuple[str, str]]) -> None:
     assert codes and set(codes) == {0}
 
 
+@contextmanager
+def publishing(layout: Layout, pages: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """Work in a golden campaign's checkout after the verbs tables and render."""
+    (layout.root / "notebooks").symlink_to(REPOSITORY / "notebooks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(layout.root)
+        asked = list(pages)
+        for campaign in dict.fromkeys(campaign for campaign, _ in asked):
+            assert main(["tables", campaign]) == 0
+        render_pages(asked)
+        yield
+
+
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     """Golden campaign after the verbs tables, render (each page) and site."""
-    root = tmp_path_factory.mktemp("checkout")
-    layout = write_campaign(root)
-    (root / "notebooks").symlink_to(REPOSITORY / "notebooks")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        assert main(["tables", CAMPAIGN]) == 0
-        render_pages((CAMPAIGN, name) for name in pages_for({"training"}))
+    layout = write_campaign(tmp_path_factory.mktemp("checkout"))
+    with publishing(layout, ((CAMPAIGN, name) for name in pages_for({"training"}))):
         assert main(["site", CAMPAIGN]) == 0
         yield layout

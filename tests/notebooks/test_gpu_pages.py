@@ -13,7 +13,7 @@ from commwall.report.page import open_page
 from commwall.report.power_trace import trace_figure
 from tests.golden import build
 from tests.golden.gpus import AGAIN, CAMPAIGN, CASE, DIRECT, STAGED, write_campaign
-from tests.notebooks.conftest import REPOSITORY, render_pages
+from tests.notebooks.conftest import REPOSITORY, publishing
 from tests.notebooks.test_campaign_pages import rows_below
 from tests.notebooks.test_pages import SCALES, _untraced
 
@@ -24,13 +24,8 @@ PLATFORMS = (DIRECT, STAGED, AGAIN)
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
-    root = tmp_path_factory.mktemp("checkout")
-    layout = write_campaign(root)
-    (root / "notebooks").symlink_to(REPOSITORY / "notebooks")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        assert main(["tables", CAMPAIGN]) == 0
-        render_pages((CAMPAIGN, name) for name in PAGES)
+    layout = write_campaign(tmp_path_factory.mktemp("checkout"))
+    with publishing(layout, ((CAMPAIGN, name) for name in PAGES)):
         yield layout
 
 

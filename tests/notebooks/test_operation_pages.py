@@ -20,20 +20,15 @@ from commwall.schema.result import NcclChoice, Series
 from tests.golden.build import FAST
 from tests.golden.operations import CAMPAIGN, SKIPPED, operation, record, write_campaign
 from tests.golden.test_operations import NOT_BOUND
-from tests.notebooks.conftest import REPOSITORY, render_pages
+from tests.notebooks.conftest import publishing
 
 PAGES = ("summary", "memory", "collectives")
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
-    root = tmp_path_factory.mktemp("checkout")
-    layout = write_campaign(root)
-    (root / "notebooks").symlink_to(REPOSITORY / "notebooks")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(root)
-        assert main(["tables", CAMPAIGN]) == 0
-        render_pages((CAMPAIGN, name) for name in PAGES)
+    layout = write_campaign(tmp_path_factory.mktemp("checkout"))
+    with publishing(layout, ((CAMPAIGN, name) for name in PAGES)):
         assert main(["site", CAMPAIGN]) == 0
         yield layout
 

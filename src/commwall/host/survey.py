@@ -86,36 +86,29 @@ def _gpu_texts(probe: GpuProbe) -> list[str]:
 
 
 def _gpu_energy() -> Ability:
-    reason = why_no_counter()
-    return Ability(
-        name="GPU energy counters",
-        available=reason is None,
-        found=reason or "NVML's total-energy counter",
-        next_step="without it the energy of GPUs is left out, with this reason" if reason else None,
-    )
+    without = "without it the energy of GPUs is left out, with this reason"
+    return _told("GPU energy counters", why_no_counter(), "NVML's total-energy counter", without)
 
 
 def _gpu_monitoring() -> Ability:
-    reason = why_no_monitoring()
-    return Ability(
-        name="GPU monitoring",
-        available=reason is None,
-        found=reason or "NVML tells use of memory and processors, and rates of links",
-        next_step="what is not told is left out, with this reason; GPUs from Hopper on tell it"
-        if reason
-        else None,
-    )
+    told = "NVML tells use of memory and processors, and rates of links"
+    without = "what is not told is left out, with this reason; GPUs from Hopper on tell it"
+    return _told("GPU monitoring", why_no_monitoring(), told, without)
 
 
 def _link_counters() -> Ability:
-    reason = why_no_link_counters()
+    told = "NVML counts the payload of each link"
+    without = "without them the way of the traffic is judged by NCCL's log and PCIe alone"
+    return _told("NVLink counters", why_no_link_counters(), told, without)
+
+
+def _told(name: str, why_not: str | None, told: str, without: str) -> Ability:
+    """What GPUs tell of themselves, or why they do not and what follows."""
     return Ability(
-        name="NVLink counters",
-        available=reason is None,
-        found=reason or "NVML counts the payload of each link",
-        next_step="without them the way of the traffic is judged by NCCL's log and PCIe alone"
-        if reason
-        else None,
+        name=name,
+        available=why_not is None,
+        found=why_not or told,
+        next_step=without if why_not else None,
     )
 
 

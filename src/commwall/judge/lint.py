@@ -98,19 +98,19 @@ def _of_one(
     if known is None:
         yield _unknown(name, value, facts, release)
         return
-    yield from _byrelease_of(name, value, known, release)
+    yield from _by_release(name, value, known, release)
     if wrong := _value_problem(value, known):
         yield Remark(rule="value", level="error", variable=name, value=value, says=wrong)
-    elif name.endswith("_DISABLE") and _number(value) == 0:
+    elif name.endswith("_DISABLE") and whole_number(value) == 0:
         says = "0 disables nothing: it is as if the variable were not set"
         yield Remark(rule="void_value", level="note", variable=name, value=value, says=says)
         return
-    same = {value.upper(), str(_number(value))}  # NCCL reads 0x1 as 1
+    same = {value.upper(), str(whole_number(value))}  # NCCL reads 0x1 as 1
     if known.mistaken_for and (not known.mistaken_at or same & {*known.mistaken_at}):
         yield _mistaken(name, value, known, way)
     if way and known.acts_on and name not in _CHOOSERS and not _OF_PATH[way] & {*known.acts_on}:
         says = f"it acts on {', '.join(known.acts_on)} and has no effect on this way ({way})"
-        off = name.endswith("_ENABLE") and _number(value) == 0  # harmless: it was off anyway
+        off = name.endswith("_ENABLE") and whole_number(value) == 0  # harmless: it was off anyway
         level: Literal["warning", "note"] = "note" if off else "warning"
         yield Remark(rule="no_effect", level=level, variable=name, value=value, says=says)
 
@@ -132,7 +132,7 @@ def _unknown(
     return Remark(rule="unknown", level="error", variable=name, value=value, says=says)
 
 
-def _byrelease_of(
+def _by_release(
     name: str, value: str, known: Variable, release: tuple[int, int] | None
 ) -> Iterator[Remark]:
     instead = f"set {known.instead} instead" if known.instead else None
@@ -169,9 +169,9 @@ def _value_problem(value: str, known: Variable) -> str | None:
         return "it is empty" if not value.strip() else None
     if value.upper() in map(str.upper, known.words):
         return None
-    number = _number(value)
+    number = whole_number(value)
     if known.words and not numbered:
-        same = number is not None and any(_number(word) == number for word in known.words)
+        same = number is not None and any(whole_number(word) == number for word in known.words)
         return None if same else f"it takes {', '.join(known.words)}"
     least, most = known.least or 0, known.most
     if number is not None and number >= least and (most is None or number <= most):
@@ -214,7 +214,7 @@ def _conflict(one: Conflict, chosen: Mapping[str, str]) -> Iterator[Remark]:
 def _orders(chosen: Mapping[str, str]) -> Iterator[Remark]:
     """A least number above the most."""
     for least, most in _PAIRS:
-        low, high = _number(chosen.get(least, "")), _number(chosen.get(most, ""))
+        low, high = whole_number(chosen.get(least, "")), whole_number(chosen.get(most, ""))
         if low is not None and high is not None and low > high:
             says = f"it is above {most}={chosen[most]}"
             yield Remark(
@@ -227,7 +227,7 @@ def _orders(chosen: Mapping[str, str]) -> Iterator[Remark]:
 
 
 def _sockets(chosen: Mapping[str, str], most: float | None) -> Iterator[Remark]:
-    counts = [_number(chosen.get(name, "1")) or 1 for name in _SOCKETS]
+    counts = [whole_number(chosen.get(name, "1")) or 1 for name in _SOCKETS]
     if most is not None and counts[0] * counts[1] > most:
         name = next(name for name in _SOCKETS if name in chosen)
         says = f"{' times '.join(_SOCKETS)} is {counts[0] * counts[1]}, at most {most:g}"
@@ -256,7 +256,8 @@ def release_of(version: str | None) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _number(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
+    """A value that is a number as NCCL reads it, `0x10` too; None if it is none."""
     try:
         return int(text, 0)
     except ValueError:

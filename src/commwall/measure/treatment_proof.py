@@ -10,6 +10,7 @@ Source: NVIDIA NCCL 2.28, src/misc/param.cc, ncclLoadParam and setEnvFile; src/g
 
 from collections.abc import Iterator, Mapping
 
+from commwall.judge.lint import whole_number
 from commwall.measure.nccl_log import LOG_VARIABLES, Logged
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import Check, Gap
@@ -58,7 +59,7 @@ def treatment_finding(
 
 def _without_effect(chosen: Mapping[str, str]) -> Iterator[str]:
     for name, value in chosen.items():
-        if name.endswith("_DISABLE") and _number(value) == 0:
+        if name.endswith("_DISABLE") and whole_number(value) == 0:
             yield f"{name}={value} disables nothing"
 
 
@@ -91,14 +92,7 @@ def _uninvited(
 def _same(name: str, chosen: str, named: str) -> bool:
     """Whether a log means the value that was chosen: numbers may be written in several ways, and
     a level is named by its word where a number was given."""
-    if name.endswith("_LEVEL") and _number(chosen) is not None:
+    if name.endswith("_LEVEL") and whole_number(chosen) is not None:
         return True
-    numbers = _number(chosen), _number(named)
+    numbers = whole_number(chosen), whole_number(named)
     return numbers[0] == numbers[1] if None not in numbers else chosen.upper() == named.upper()
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text, 0)
-    except ValueError:
-        return None
