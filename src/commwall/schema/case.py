@@ -10,9 +10,10 @@ from pydantic import Field, model_validator
 from commwall.schema.base import Bytes, Duration, Model, PositiveInt, Samples
 from commwall.schema.collective import IN_PLACE, Collective
 
-Leg = Literal["full", "nosync", "comm", "single"]
-"""full: DDP step; nosync: same step, no gradient exchange; comm: the same buckets
-exchanged, no compute; single: one process alone, the control for per-GPU speed."""
+Leg = Literal["full", "nosync", "packed", "comm", "single"]
+"""full: DDP step; nosync: same step, no gradient exchange; packed: same step, gradients packed into
+DDP's buckets, which nobody exchanges; comm: the same buckets exchanged, no compute; single: one
+process alone, the control for per-GPU speed."""
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
 SuiteName = Literal["training", "memory", "collectives"]
@@ -171,6 +172,8 @@ Turns = Literal["together", "one_at_a_time"]
 LEAST_MESSAGE_BYTES = 8
 SIZE_STEP = 4
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
+Load = Literal["matmul"]
+"""Work that keeps a device busy: products of square matrices, one after another."""
 
 
 class MemoryCase(Model):
@@ -213,6 +216,9 @@ class CollectivesCase(Model):
     in_place: bool
     """Whether a rank receives where it sends from; left out, what is usual: true for all_reduce
     and broadcast, which torch offers no other way, else false."""
+    beside: Load | None = None
+    """What the devices compute meanwhile; null is nothing. It shows how much longer an exchange
+    takes that compute disturbs, and how much longer the compute."""
     max_bytes: Annotated[Bytes, Field(ge=LEAST_MESSAGE_BYTES)]
     """Largest message [byte]; sizes grow from 8 byte by a factor of 4 and end with it."""
     window_s: Duration = 0.15

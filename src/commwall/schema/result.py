@@ -46,6 +46,8 @@ class Series(Model):
     """Size of the message or buffer; None where the metric has none [byte]."""
     peer: int | None = None
     """Rank whose device is at the other end of a peer copy."""
+    bucket: int | None = None
+    """Place of a gradient bucket in the order of exchange, from 0."""
     phase: Literal["warmup", "measured"] = "measured"
     """Warm-up values are kept, and kept apart."""
     values: tuple[float, ...]

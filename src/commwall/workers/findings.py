@@ -39,6 +39,7 @@ class Findings:
         warmup: bool = False,
         message_bytes: int | None = None,
         peer: int | None = None,
+        bucket: int | None = None,
     ) -> None:
         """Keep raw values of a registered metric."""
         self._series.append(
@@ -49,6 +50,7 @@ class Findings:
                 rank=self._rank,
                 message_bytes=message_bytes,
                 peer=peer,
+                bucket=bucket,
                 phase="warmup" if warmup else "measured",
                 values=tuple(values),
             )
