@@ -76,6 +76,24 @@ def test_small_messages_do_not_wait_for_the_host(outcome: LaunchOutcome) -> None
         assert not result.marks, result.case
 
 
+def test_an_exchange_and_compute_slow_each_other_down(tmp_path: Path) -> None:
+    alone = CollectivesCase(collective="all_reduce", max_bytes=2**26, window_s=0.1)
+    cases: dict[str, Case] = {
+        "alone": alone,
+        "beside": alone.model_copy(update={"beside": "matmul"}),
+    }
+    undisturbed, disturbed = launched(tmp_path, "collectives", cases).results
+    assert (disturbed.status, disturbed.marks, disturbed.gaps) == ("ok", (), ()), disturbed.detail
+    for size in alone.message_sizes(2):
+        alone_s = median(values(undisturbed, "operation_time_s", message_bytes=size))
+        assert median(values(disturbed, "operation_time_s", message_bytes=size)) > 0.9 * alone_s
+        load_s = median(values(disturbed, "load_time_s", message_bytes=size))
+        assert median(values(disturbed, "load_beside_time_s", message_bytes=size)) > 0.98 * load_s
+    largest = alone.message_sizes(2)[-1]
+    beside_s = median(values(disturbed, "load_beside_time_s", message_bytes=largest))
+    assert beside_s > 1.01 * median(values(disturbed, "load_time_s", message_bytes=largest))
+
+
 def test_nccl_tells_every_size_of_what_has_an_algorithm(outcome: LaunchOutcome) -> None:
     """Also that gathers are logged by a rank's share: else their sizes would not be found."""
     for collective in ("all_reduce", "all_gather", "reduce_scatter", "broadcast"):

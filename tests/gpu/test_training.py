@@ -12,7 +12,7 @@ if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two CUDA devices", allow_module_level=True)
 
 from commwall.measure.supervisor import LaunchOutcome
-from commwall.schema.case import CAPTURING, MODELS, StepMode, TrainingCase, Windows
+from commwall.schema.case import CAPTURING, LEGS, MODELS, StepMode, TrainingCase, Windows
 from tests.gpu.launching import launched, use_faulty_copy, values
 
 MODES: tuple[StepMode, ...] = get_args(StepMode)
@@ -92,8 +92,27 @@ def test_recorded_steps_are_checked_and_their_host_gap_is_measured(outcome: Laun
             result, recorded = results[case_name(model, mode)], mode in CAPTURING
             checks = {check.name for check in result.checks if check.passed}
             assert ("recorded_step_equals_plain" in checks) is recorded, result.case
-            for leg in ("full", "nosync", "comm", "single"):
+            for leg in LEGS:
                 assert bool(values(result, "queued_step_time_s", leg=leg)) is recorded, result.case
+
+
+def test_buckets_are_ready_within_the_step_in_every_mode(outcome: LaunchOutcome) -> None:
+    for result in outcome.results:
+        ready = {
+            (series.rank, series.bucket): median(series.values)
+            for series in result.series
+            if series.metric == "bucket_ready_time_s"
+        }
+        assert result.runtime is not None
+        assert {bucket for _, bucket in ready} == set(range(len(result.runtime.bucket_bytes)))
+        for rank in (0, 1):
+            in_order = [at_s for (of_rank, _), at_s in sorted(ready.items()) if of_rank == rank]
+            assert in_order[0] > 0 and in_order == sorted(in_order), result.case
+        over_s = median(values(result, "backward_end_time_s", leg="packed"))
+        assert max(ready.values()) <= 1.02 * over_s, result.case
+        if not values(result, "queued_step_time_s", leg="packed"):
+            continue  # with the host in the way, steps that are waited for are longer
+        assert over_s < 1.1 * median(values(result, "step_time_s", leg="packed")), result.case
 
 
 def test_a_slow_host_is_seen_in_recorded_steps(

@@ -27,6 +27,7 @@ from launching import (
     workers_of,
 )
 
+from commwall.schema.case import LEGS
 from commwall.schema.result import CaseResult
 
 LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
@@ -54,12 +55,12 @@ def test_result_has_every_leg_of_every_rank(healthy: tuple[CaseResult, str, set[
         for series in result.series
         if (series.metric, series.phase) == ("step_time_s", "measured")
     }
-    both = {(leg, rank) for leg in ("full", "nosync", "comm") for rank in (0, 1)}
+    both = {(leg, rank) for leg in ("full", "nosync", "packed", "comm") for rank in (0, 1)}
     assert set(measured) == both | {("single", 0)}
     assert all(len(values) >= 4 for values in measured.values())
     assert sum(measured["full", 0]) >= 0.5
     assert len(measured["full", 0]) == len(measured["full", 1])
-    for leg in ("full", "nosync", "comm", "single"):
+    for leg in ("full", "nosync", "packed", "comm", "single"):
         assert f"commwall-progress {CASE} {leg}\n" in log
 
 
@@ -78,6 +79,7 @@ def test_result_explains_itself(healthy: tuple[CaseResult, str, set[str]]) -> No
         "gradients_equal_on_all_ranks",
         "finite_after_timing",
         "gradients_equal_after_timing",
+        "buckets_packed_as_exchanged",
         "exchanged_values",
         "exchanged_values_after_timing",
         "link_rate_bound",
@@ -85,7 +87,7 @@ def test_result_explains_itself(healthy: tuple[CaseResult, str, set[str]]) -> No
     assert all(check.passed for check in result.checks)
     assert result.runtime is not None
     assert sum(result.runtime.bucket_bytes) == 4 * result.runtime.parameters
-    assert [window.leg for window in result.windows] == ["full", "nosync", "comm", "single"]
+    assert [window.leg for window in result.windows] == list(LEGS)
     assert all(window.end_ns - window.start_ns >= 0.3e9 for window in result.windows)
 
 
@@ -107,6 +109,20 @@ def test_first_steps_are_those_of_one_seed(healthy: tuple[CaseResult, str, set[s
     assert losses[0] != losses[1]  # each rank has its own data
     chance = math.log(2048)  # nothing learnt yet: all words are equally likely
     assert all(values[0] == pytest.approx(chance, rel=0.15) for values in losses)
+
+
+def test_buckets_are_ready_in_the_order_of_exchange_within_the_step(
+    healthy: tuple[CaseResult, str, set[str]],
+) -> None:
+    result, _, _ = healthy
+    assert result.runtime is not None
+    for rank in (0, 1):
+        own = [series for series in result.series if series.rank == rank and series.leg == "packed"]
+        ready = {s.bucket: s.values for s in own if s.metric == "bucket_ready_time_s"}
+        (over,) = (s.values for s in own if s.metric == "backward_end_time_s")
+        assert sorted(ready) == list(range(len(result.runtime.bucket_bytes)))
+        for step in zip(*(ready[bucket] for bucket in sorted(ready)), over, strict=True):
+            assert step[0] > 0 and list(step) == sorted(step)
 
 
 def test_exchange_is_no_faster_than_the_link(

@@ -118,7 +118,7 @@ def test_one_gpu_gets_its_leg_and_the_rest_is_named(campaign: Campaign) -> None:
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
     text = plan_text(plan)
     assert "platform hoststaged: it needs two GPUs, here is 1" in text
-    assert "legs comm, full, nosync: one process exchanges nothing" in text
+    assert "legs comm, full, nosync, packed: one process exchanges nothing" in text
 
 
 def test_the_default_plan_takes_at_most_25_minutes(campaign: Campaign) -> None:

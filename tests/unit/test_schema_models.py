@@ -46,7 +46,7 @@ def test_a_batch_has_the_shape_of_its_samples() -> None:
 
 
 def test_a_case_has_all_legs_unless_told() -> None:
-    assert samples.CASE.legs == LEGS == ("full", "nosync", "comm", "single")
+    assert samples.CASE.legs == LEGS == ("full", "nosync", "packed", "comm", "single")
 
 
 def test_models_are_frozen() -> None:

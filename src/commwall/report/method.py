@@ -25,12 +25,14 @@ from commwall.stats.intervals import BOOTSTRAP_FROM, RESAMPLES
 LEG_WORDS: dict[Leg, str] = {
     "full": "the step as it is trained: forward, backward, gradient exchange, optimiser",
     "nosync": "the same step without the gradient exchange",
+    "packed": "the same step, gradients packed into buckets that nobody exchanges",
     "comm": "the same gradient buckets exchanged, nothing computed",
     "single": "the same step in one process alone",
 }
 FORMULAS = (
     "A step takes as long as its slowest rank; a round's step time is the median over its steps.",
     "Exposed communication = full − nosync: what the exchange adds to the step.",
+    "Of it, packed − nosync is the packing of the buckets, full − packed the exchange itself.",
     "Overlap = 1 − exposed communication / comm: the share of the exchange that compute hides.",
     "Scaling efficiency = throughput of full / (processes × throughput of single).",
     "A trace is not used: time in a collective contains waiting for the other ranks.",

@@ -42,8 +42,8 @@ MODEL_METRICS = (
         direction="lower",
         kind="measured",
         label="load beside the exchange",
-        definition="Duration of the same run with the collective beside it: load_beside_repetitions "
-        "of it, one after another, which end before the run does.",
+        definition="Duration of the same run with the collective beside it: "
+        "load_beside_repetitions of it, one after another, which end before the run does.",
         source=DESIGN,
     ),
     Metric(

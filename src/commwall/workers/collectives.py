@@ -12,8 +12,9 @@ import torch.distributed as dist
 
 from commwall.schema.case import DTYPE_BYTES, CollectivesCase
 from commwall.schema.collective import Collective
-from commwall.schema.result import CaseResult, Check, NamedCase
+from commwall.schema.result import CaseResult, Check, Gap, NamedCase
 from commwall.schema.treatment import EmulatedLink
+from commwall.workers.beside import MatrixProducts, time_beside
 from commwall.workers.bounds import link_bound_share, link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
@@ -171,13 +172,39 @@ def _measure_size(
     """Check, time, check again; then ask whether the link allows it."""
     exchange = Exchange(case, message_bytes, group)
     findings.check(exchange.check("received_values", exchange.run))
+    if case.beside:
+        _measure_beside(case, exchange, message_bytes, group, findings)
+        return
     clock, record = clock_of(group.device), recorder_of(group.device)
     repeated = time_repetitions(exchange.run, case.window_s, clock, group, record=record)
     again = once_more(exchange, repeated, record)
     findings.check(exchange.check("received_values_after_timing", again))
     findings.repeated(repeated, message_bytes)
+    _hold_against_link(case, message_bytes, repeated.time_s, group, findings)
     if isinstance(group.treatment, EmulatedLink):
-        _hold_against_link(case, message_bytes, repeated, group.size, group.treatment, findings)
+        share = link_bound_share(
+            collective=case.collective,
+            message_bytes=message_bytes,
+            ranks=group.size,
+            times_s=repeated.time_s,
+            link=group.treatment,
+        )
+        findings.values("link_bound_share", (share,), message_bytes=message_bytes)
+
+
+def _measure_beside(
+    case: CollectivesCase, exchange: Exchange, message_bytes: int, group: Group, findings: Findings
+) -> None:
+    """Time a collective beside the load, and the load; then check that it still computes."""
+    load = MatrixProducts(group.device)
+    disturbed = time_beside(exchange.run, load, case.window_s, group.device, group)
+    findings.check(exchange.check("received_values_after_timing", exchange.run))
+    if disturbed is None:
+        reason = f"no run of matrix products outlasted the collective at {message_bytes} byte"
+        findings.gap(Gap(what=f"load_beside_time_s at {message_bytes} byte", reason=reason))
+        return
+    findings.disturbed(disturbed, message_bytes)
+    _hold_against_link(case, message_bytes, disturbed.operation_s, group, findings)
 
 
 def once_more(exchange: Exchange, repeated: Repeated, record: Recorder | None) -> Operation:
@@ -194,25 +221,18 @@ def once_more(exchange: Exchange, repeated: Repeated, record: Recorder | None) -
 def _hold_against_link(
     case: CollectivesCase,
     message_bytes: int,
-    repeated: Repeated,
-    ranks: int,
-    link: EmulatedLink,
+    times_s: tuple[float, ...],
+    group: Group,
     findings: Findings,
 ) -> None:
-    """Keep how much of the time is the emulated link's; it must not be less than the link's."""
-    share = link_bound_share(
-        collective=case.collective,
-        message_bytes=message_bytes,
-        ranks=ranks,
-        times_s=repeated.time_s,
-        link=link,
-    )
-    findings.values("link_bound_share", (share,), message_bytes=message_bytes)
+    """No time may be shorter than an emulated link takes [s]."""
+    if not isinstance(group.treatment, EmulatedLink):
+        return
     check = link_rate_check(
         collective=case.collective,
         message_bytes=message_bytes,
-        ranks=ranks,
-        fastest_s=min(repeated.time_s),
-        bound_bytes_per_s=link.bandwidth_bytes_per_s,
+        ranks=group.size,
+        fastest_s=min(times_s),
+        bound_bytes_per_s=group.treatment.bandwidth_bytes_per_s,
     )
     findings.check(check)

@@ -12,6 +12,7 @@ from pathlib import Path
 from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import CaseResult, Check, Gap, Mark, RuntimeFacts, Series, Window
+from commwall.workers.beside import Disturbed
 from commwall.workers.outcomes import require
 from commwall.workers.repetitions import Repeated
 from commwall.workers.timing import SETTLED_SPREAD, Timed
@@ -79,11 +80,24 @@ class Findings:
         if repeated.eager_s:
             keep("eager_time_s", repeated.eager_s)
         if repeated.host_bound:
-            detail = (
-                f"at {message_bytes} byte the host could not enqueue replays before the device was "
-                "free for them"
-            )
-            self.mark(Mark(name="host_bound", detail=detail))
+            self._host_bound_at(message_bytes)
+
+    def disturbed(self, disturbed: Disturbed, message_bytes: int) -> None:
+        """Keep the times of an operation on a message of that size beside a load."""
+        keep = partial(self.values, message_bytes=message_bytes)
+        keep("operation_time_s", disturbed.operation_s)
+        keep("load_time_s", disturbed.load_s)
+        keep("load_beside_time_s", disturbed.load_beside_s)
+        keep("load_beside_repetitions", (disturbed.repetitions,))
+        if disturbed.host_bound:
+            self._host_bound_at(message_bytes)
+
+    def _host_bound_at(self, message_bytes: int) -> None:
+        detail = (
+            f"at {message_bytes} byte the host could not enqueue the work before the device was "
+            "free for it"
+        )
+        self.mark(Mark(name="host_bound", detail=detail))
 
     def check(self, check: Check) -> None:
         """Keep a check.

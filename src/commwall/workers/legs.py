@@ -105,7 +105,10 @@ class Workload:
 
     def step(self, model: nn.Module) -> None:
         """One optimisation step."""
-        loss = self.forward_backward(model)
+        self.update(self.forward_backward(model))
+
+    def update(self, loss: torch.Tensor) -> None:
+        """Have the optimiser use the gradients, and keep the loss they belong to."""
         self._optimizer.step()
         self.loss.copy_(loss)
 
@@ -174,6 +177,16 @@ def bucket_bytes(ddp: DistributedDataParallel) -> tuple[int, ...]:
     told = ddp._get_ddp_logging_data()
     sizes = told.get("rebuilt_bucket_sizes") or told["bucket_sizes"]
     return tuple(int(size) for size in str(sizes).split(","))
+
+
+def same_buckets(exchanged: tuple[int, ...], packed: tuple[int, ...]) -> Check:
+    """Times at which buckets were ready belong to the buckets that were exchanged [byte]."""
+    return Check(
+        name="buckets_packed_as_exchanged",
+        passed=packed == exchanged,
+        found=", ".join(map(str, packed)),
+        expected=", ".join(map(str, exchanged)),
+    )
 
 
 def first_steps(workload: Workload, step: Step, group: Group) -> CheckedSteps:

@@ -54,7 +54,7 @@ class Repeated(NamedTuple):
     recorded: int | None = None
     """Repetitions in the graph that was replayed; None where the host asked for each."""
     host_bound: bool = False
-    """True if the host could not enqueue replays before the device was free for them."""
+    """True if the host could not enqueue the work before the device was free for it."""
     eager_s: tuple[float, ...] = ()
     """Time of one repetition in groups that the host asked for one by one [s]; empty where
     `time_s` is that, and where an operation takes so long that the host plays no part."""
@@ -118,7 +118,7 @@ def time_repetitions(
     eager_s, typical_s = _time_eager(operation, EAGER_SHARE * window_s, clock, crew)
     count = recorded_repetitions(typical_s)
     replay = record(operation, count)
-    warmup_s, replay_s = _warm_up(replay, WARMUP_SHARE * window_s, clock, crew)
+    warmup_s, replay_s = warm_up(replay, WARMUP_SHARE * window_s, clock, crew)
     groups = _groups(window_s, replay_s)
     at_window()
     queued_s = queued_steps(replay, clock, crew, hold, groups)
@@ -138,7 +138,7 @@ def _time_eager(
     operation: Operation, window_s: float, clock: Clock, crew: Crew
 ) -> tuple[tuple[float, ...], float]:
     """Times of what the host asks for, where they matter, and the typical one [s]."""
-    _, typical_s = _warm_up(operation, WARMUP_SHARE * window_s, clock, crew)
+    _, typical_s = warm_up(operation, WARMUP_SHARE * window_s, clock, crew)
     if typical_s > EAGER_BELOW_S:
         return (), typical_s
     eager_s = _time(operation, window_s, clock, crew).time_s
@@ -152,7 +152,7 @@ def _time(
     crew: Crew,
     at_window: Callable[[], None] = lambda: None,
 ) -> Repeated:
-    warmup_s, typical_s = _warm_up(operation, WARMUP_SHARE * window_s, clock, crew)
+    warmup_s, typical_s = warm_up(operation, WARMUP_SHARE * window_s, clock, crew)
     groups = _groups(window_s, typical_s)
     repetitions = max(1, round(window_s / typical_s / groups))
     at_window()
@@ -167,7 +167,7 @@ def _groups(window_s: float, typical_s: float) -> int:
     return min(MOST_GROUPS, max(LEAST_GROUPS, math.ceil(window_s / typical_s)))
 
 
-def _warm_up(
+def warm_up(
     operation: Operation, budget_s: float, clock: Clock, crew: Crew
 ) -> tuple[tuple[float, ...], float]:
     """Groups of 1, 2, 4, … repetitions until the budget is spent; the last one is typical.

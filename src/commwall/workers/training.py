@@ -19,6 +19,7 @@ from commwall.workers.bounds import link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
 from commwall.workers.lanes import LinkCounters
+from commwall.workers.packing import Packing
 from commwall.workers.reporting import exchanged, runtime_facts, tell_progress
 from commwall.workers.timing import Alone, Crew, Pace, Timed, clock_of, time_leg
 
@@ -89,6 +90,8 @@ class _Run:
             step_flops=legs.step_flops(self._case),
             buckets=buckets,
         )
+        if "packed" in self._case.legs:
+            self._without_sending(workload, buckets)
         if "comm" in self._case.legs:
             self._exchange_alone(buckets)
         if "single" in self._case.legs:
@@ -149,6 +152,19 @@ class _Run:
 
     def _in_mode(self, step: stepping.Step) -> stepping.Step:
         return stepping.in_mode(self._case.step_mode, step)
+
+    def _without_sending(self, workload: legs.Workload, buckets: tuple[int, ...]) -> None:
+        """Leg `packed`, and when its buckets are ready."""
+        gc.collect()  # the hooks of the DDP before go with it
+        workload.restart()
+        ddp = legs.distribute(workload, self._case)
+        packing = Packing(workload, ddp)
+        self._leg("packed", self._in_mode(packing.step))
+        self._findings.check(legs.same_buckets(buckets, legs.bucket_bytes(ddp)))
+        ready_s, backward_end_s = packing.moments(self._in_mode(packing.noted_step))
+        for bucket, times_s in enumerate(ready_s):
+            self._findings.values("bucket_ready_time_s", times_s, "packed", bucket=bucket)
+        self._findings.values("backward_end_time_s", backward_end_s, "packed")
 
     def _exchange_alone(self, buckets: tuple[int, ...]) -> None:
         exchange = legs.Exchange(buckets, self._group)
