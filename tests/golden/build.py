@@ -47,9 +47,9 @@ FULL_MS = {
     SLOW: (200, 200, 204, 160, 250),
 }
 OTHER_MS: dict[str, dict[Leg, int]] = {
-    FAST: {"nosync": 90, "comm": 40, "single": 80},
-    AGAIN: {"nosync": 90, "comm": 40, "single": 80},
-    SLOW: {"nosync": 90, "comm": 150, "single": 80},
+    FAST: {"nosync": 90, "packed": 92, "comm": 40, "single": 80},
+    AGAIN: {"nosync": 90, "packed": 92, "comm": 40, "single": 80},
+    SLOW: {"nosync": 90, "packed": 92, "comm": 150, "single": 80},
 }
 STEP_PATTERN = (0.98, 0.99, 1.0, 1.01, 1.02)
 LOSSES = (9.5, 9.0, 8.5)

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from commwall.records.layout import Layout
-from commwall.schema.case import MODELS, ModelName, TrainingCase
+from commwall.schema.case import LEGS, MODELS, ModelName, TrainingCase
 from commwall.schema.plan import LeftOut, Plan, PlannedSuite
 from commwall.schema.record import Record, RecordId
 from commwall.schema.result import Check, Mark, Series
@@ -132,8 +132,9 @@ def _series(model: ModelName, ratio: float) -> Iterable[Series]:
     """Steps, losses, memory and energy; nosync and single do not see the link."""
     base_ms = 1000 * STEP_S[model]
     legs = {"full": base_ms * ratio, "nosync": 0.9 * base_ms, "single": 0.8 * base_ms}
+    legs["packed"] = legs["nosync"]
     legs["comm"] = max(0.2 * base_ms, (legs["full"] - legs["nosync"]) * 1.25)
-    yield from build.steps({leg: legs[leg] for leg in ("full", "nosync", "comm", "single")})
+    yield from build.steps({leg: legs[leg] for leg in LEGS})
     yield from build.others(has_energy=False)
     # five steps of 8 samples
     yield Series(metric="energy_j", unit="J", leg="full", values=(400 * STEP_S[model] * ratio,))
