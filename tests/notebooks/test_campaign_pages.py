@@ -103,7 +103,7 @@ def test_method_counts_what_was_timed(published: Layout) -> None:
     rows = rows_below(page, "Steps timed in a round")
     assert [row[0] for row in rows] == list(dict.fromkeys(efforts["case"]))[:4]
     for case, *cells in rows:
-        assert cells == ["5, after 1 of warm-up"] * 4
+        assert cells == ["5, after 1 of warm-up"] * 5
         assert _untraced(" ".join(cells), efforts[efforts["case"] == case]) == []
     operations = rows_below(page, "Operations: an operation's time")
     assert ["all-reduce", "collectives", "3", "3", "5", "none"] in operations
