@@ -13,7 +13,15 @@ from launching import launched, request
 from commwall.schema.case import LEGS, MODELS, ModelName, TrainingCase, Windows
 from commwall.schema.result import CaseResult, NamedCase
 
-CHANCE = {"bert": 1024, "resnet": 100, "swin": 100, "transformer_xl": 2048}
+CHANCE = {
+    "bert": 1024,
+    "gpt": 1024,
+    "resnet": 100,
+    "swin": 100,
+    "transformer_xl": 2048,
+    "unet3d": 3,
+    "vit": 100,
+}
 """Equally likely answers of the demo presets."""
 
 

@@ -14,12 +14,17 @@ pytestmark = pytest.mark.torch
     [
         ("bert", "large", (2, 128), 1e-3),
         ("bert", "demo", (2, 64), 1e-3),
+        ("gpt", "small", (2, 64), 1e-3),
         ("resnet", "50", (2,), 1e-3),
+        ("resnet", "152", (2,), 1e-3),
+        ("resnet", "next-101-32x8d", (2,), 1e-3),
         ("swin", "tiny", (2,), 0.01),  # windows are filled up in the last stages
         ("swin", "demo", (2,), 0.01),
         ("transformer_xl", "large", (2, 384), 0.02),  # tokens of rare clusters are drawn
         ("transformer_xl", "base", (2, 150), 0.05),
         ("transformer_xl", "demo", (2, 64), 0.05),
+        ("unet3d", "paper", (1,), 1e-3),
+        ("vit", "base-16", (2,), 1e-3),
     ],
 )
 def test_a_formula_counts_what_the_forward_pass_computes(
@@ -34,7 +39,3 @@ def test_a_formula_counts_what_the_forward_pass_computes(
     assert own.forward_flops(preset, shape) == pytest.approx(
         counter.get_total_flops(), rel=tolerance
     )
-
-
-def test_a_preset_without_a_count_states_none() -> None:
-    assert FAMILIES["resnet"].forward_flops("demo", (2,)) is None

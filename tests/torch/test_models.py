@@ -16,13 +16,20 @@ from torch import nn
 
 from commwall.schema.case import MODELS, ModelName, TrainingCase, Windows
 from commwall.workers.legs import Workload
-from commwall.workers.models import FAMILIES, resnet, transformer_xl, vocabulary
+from commwall.workers.models import FAMILIES, gpt, resnet, transformer_xl, unet3d, vocabulary
 
 PUBLISHED = {
     ("bert", "large"): 335_174_458,
+    ("gpt", "small"): 124_439_808,
+    ("gpt", "medium"): 354_823_168,
     ("resnet", "50"): 25_557_032,
+    ("resnet", "152"): 60_192_808,
+    ("resnet", "next-101-32x8d"): 88_791_336,
     ("swin", "tiny"): 28_288_354,
     ("transformer_xl", "base"): 151_107_538,
+    ("unet3d", "paper"): 19_069_955 + 2_336,  # its batch norms have two numbers a channel
+    ("vit", "base-16"): 86_567_656,
+    ("vit", "large-16"): 304_326_632,
 }
 PRESETS = [(name, preset) for name, family in MODELS.items() for preset in family.presets]
 TINY = transformer_xl.Preset(2, 24, 3, 32, (10, 16, 40), division=2, parameters=0)
@@ -99,7 +106,7 @@ def test_dropout_is_off(model: str) -> None:
     assert all(getattr(m, "p", getattr(m, "drop_prob", None)) == 0 for m in drops)
 
 
-@pytest.mark.parametrize("model", ["resnet", "swin"])
+@pytest.mark.parametrize("model", ["resnet", "swin", "vit"])
 def test_images_and_convolutions_are_channels_last(model: ModelName) -> None:
     work = workload(model)
     convolutions = [m.weight for m in work.module.modules() if isinstance(m, nn.Conv2d)]
@@ -147,6 +154,43 @@ def test_resnet_50_computes_what_torchvision_computes() -> None:
         torch.testing.assert_close(
             ours.get_parameter(name).grad, parameter.grad, rtol=1e-3, atol=1e-4, msg=name
         )
+
+
+# GPT ---------------------------------------------------------------------------------------
+
+
+def test_gpt_sees_what_came_before_and_nothing_later() -> None:
+    torch.manual_seed(5)
+    built = gpt.Decoder(gpt.Preset(40, 16, 2, 2, 12, parameters=0)).double()
+    text = torch.randint(40, (1, 6), generator=torch.Generator().manual_seed(7))
+    states = gpt_states(built, text)
+    for place in range(6):
+        changed = text.clone()
+        changed[0, place] = (changed[0, place] + 1) % 40
+        same = (gpt_states(built, changed) == states).all(dim=-1)[0].tolist()
+        assert same == [True] * place + [False] * (6 - place)
+
+
+def gpt_states(built: gpt.Decoder, text: torch.Tensor) -> torch.Tensor:
+    states = built.embed(text)
+    later = built.hide_later(states)
+    for layer in built.layers:
+        states = layer(states, src_mask=later, is_causal=True)
+    return states
+
+
+# 3D U-Net ----------------------------------------------------------------------------------
+
+
+def test_unet_tells_every_voxel_at_full_resolution() -> None:
+    with torch.device("meta"):
+        built = unet3d.build("paper")
+        shapes = []
+        for level in (*built.down, *built.up):
+            level.register_forward_hook(lambda _, __, out: shapes.append(tuple(out.shape[1:3])))
+        scores = built.scores(torch.empty(1, 3, 64, 64, 64))
+    assert scores.shape == (1, 3, 64, 64, 64)
+    assert shapes == [(64, 64), (128, 32), (256, 16), (512, 8), (256, 16), (128, 32), (64, 64)]
 
 
 # Transformer-XL ----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from launching import CASE, launched, request
 
+from commwall.schema.case import MODELS, ModelName
 from commwall.schema.result import CaseResult
 from commwall.workers.hosting import one_sample_mark
 from commwall.workers.legs import Workload
@@ -36,9 +37,9 @@ def test_a_step_that_one_sample_hardly_shortens_is_the_hosts(
         assert "1 sample takes 0.088 s, with 32 samples 0.095 s" in doubt.detail
 
 
-@pytest.mark.parametrize("model", ["bert", "resnet", "swin", "transformer_xl"])
-def test_every_family_steps_with_one_sample(tmp_path: Path, model: str) -> None:
-    length = {} if model in ("bert", "transformer_xl") else {"sequence_length": None}
+@pytest.mark.parametrize("model", MODELS)
+def test_every_family_steps_with_one_sample(tmp_path: Path, model: ModelName) -> None:
+    length = {} if MODELS[model].samples == "sequence" else {"sequence_length": None}
     case = request(tmp_path, model=model, **length).cases[0].case
     workload = Workload(case, torch.device("cpu"), rank=0)
     before = float(workload.forward_backward(workload.module))

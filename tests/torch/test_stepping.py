@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from launching import request
 from torch import nn
 
-from commwall.schema.case import TrainingCase
+from commwall.schema.case import MODELS, TrainingCase
 from commwall.workers import legs
 from commwall.workers.compilation import Region, cache_use, compile_regions, named_refusals
 from commwall.workers.hosting import MOST_HOST_GAP, QUEUED_STEPS, gap_mark, queued_steps
@@ -38,14 +38,23 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[torch.fx.GraphModule]:
 
 
 def case_of(folder: Path, model: str, **changes: object) -> TrainingCase:
-    length = {} if model in ("bert", "transformer_xl") else {"sequence_length": None}
+    length = {} if MODELS[model].samples == "sequence" else {"sequence_length": None}  # type: ignore[index]
     case = request(folder, model=model, **length, **changes).cases[0].case
     assert isinstance(case, TrainingCase)
     return case
 
 
 @pytest.mark.parametrize(
-    ("model", "blocks"), [("bert", 3), ("resnet", 6), ("swin", 8), ("transformer_xl", 3)]
+    ("model", "blocks"),
+    [
+        ("bert", 3),
+        ("gpt", 3),
+        ("resnet", 6),
+        ("swin", 8),
+        ("transformer_xl", 3),
+        ("unet3d", 3),
+        ("vit", 3),
+    ],
 )
 def test_blocks_are_compiled_whole_once_a_kind_and_compute_the_same(
     tmp_path: Path, model: str, blocks: int, traced: list[torch.fx.GraphModule]
@@ -60,7 +69,7 @@ def test_blocks_are_compiled_whole_once_a_kind_and_compute_the_same(
     assert compiled.gradient_norm() == pytest.approx(plain.gradient_norm(), rel=1e-5)
 
 
-@pytest.mark.parametrize("model", ["bert", "resnet", "swin", "transformer_xl"])
+@pytest.mark.parametrize("model", MODELS)
 def test_most_parameters_lie_in_blocks(model: str) -> None:
     module = FAMILIES[model].build("demo")
     owners = [owner for owner, _ in FAMILIES[model].regions(module) if owner is not module]

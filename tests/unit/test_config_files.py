@@ -142,6 +142,39 @@ def test_an_epoch_is_that_of_the_familys_data_set(
     assert (case.dataset, case.dataset_samples) == (dataset, samples)
 
 
+def test_a_list_of_batches_makes_a_case_of_each(root: Path) -> None:
+    edit(root, DEMO, "bert-demo-b4:", "bert-demo:")
+    edit(root, DEMO, "cases: [bert-demo-b4,", "cases: [bert-demo,")
+    edit(
+        root,
+        DEMO,
+        "batch_per_gpu: 4\n    sequence_length: 64\n    # Grad",
+        "batch_per_gpu: [4, 16]\n    sequence_length: 64\n    # Grad",
+    )
+    (campaign,) = load(root).campaigns
+    batches = {name: case.batch_per_gpu for name, case in campaign.cases.items() if "bert" in name}  # type: ignore[union-attr]
+    assert batches == {"bert-demo-b4": 4, "bert-demo-b16": 16}
+    again = campaign.config.platforms["cpux2-fastlink-again"].cases
+    assert again is not None and again[:2] == ("bert-demo-b4", "bert-demo-b16")
+
+
+def test_a_batch_of_a_sweep_that_is_another_case_is_refused(root: Path) -> None:
+    edit(root, DEMO, "  resnet-demo-b16:", "  resnet-demo:")
+    edit(root, DEMO, "batch_per_gpu: 16", "batch_per_gpu: [16, 32]")
+    edit(root, DEMO, "  swin-demo-b4:", "  resnet-demo-b32:")
+    assert "cases.resnet-demo-b32: 'resnet-demo-b32', one of its batches, is a case too" in refused(
+        root
+    )
+
+
+def test_a_batch_that_is_no_number_is_told_with_its_case(root: Path) -> None:
+    edit(root, DEMO, "batch_per_gpu: 16", "batch_per_gpu: [16, many]")
+    assert (
+        "cases.resnet-demo-b16-bmany.batch_per_gpu: Input should be a valid integer"
+        in refused(root)
+    )
+
+
 def test_an_unknown_campaign_is_told_with_the_nearest(root: Path) -> None:
     assert "did you mean 'cpu-demo'?" in refused(root, campaigns=["cpu-dmo"])
 
@@ -285,7 +318,7 @@ def test_a_collective_that_is_no_word_is_told(root: Path) -> None:
         ("max_bytes: 2097152", "max_bytes: 1000000000000000000", "cases.all-reduce.max_bytes"),
         ("batch_per_gpu: 16", "batch_per_gpu: 1000000000000000000", "cases.resnet-demo-b16.batch"),
         ("bucket_bytes: 1310720", "bucket_bytes: 10000000000000000", "cases.bert-demo-b4.bucket_b"),
-        ("full_s: 0.7", "full_s: 1.0e+300", "windows.full_s"),
+        ("full_s: 0.6", "full_s: 1.0e+300", "windows.full_s"),
         ("min_steps: 5", "min_steps: 5000000000", "windows.min_steps"),
         ("bandwidth_bytes_per_s: 0.06e+9", "bandwidth_bytes_per_s: 1.0e-300", "bandwidth_bytes"),
     ],

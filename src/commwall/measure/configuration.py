@@ -15,6 +15,7 @@ from commwall.judge.facts import read_variables
 from commwall.judge.lint import lint
 from commwall.judge.variables import VariableFacts
 from commwall.measure.facts import Dataset, read_datasets, read_text
+from commwall.measure.sweeps import unrolled
 from commwall.schema.base import canonical_json, digest
 from commwall.schema.case import CAPTURING, MODELS, Case, StepMode, TrainingCase
 from commwall.schema.config import (
@@ -254,7 +255,8 @@ def _load_campaign(
 
 
 def _read_campaign(root: Path, file_name: str) -> CampaignConfig:
-    return parse_model(CampaignConfig, parse_yaml(read_text(root, file_name), file_name), file_name)
+    asked = parse_yaml(read_text(root, file_name), file_name)
+    return parse_model(CampaignConfig, unrolled(asked, file_name), file_name)
 
 
 def _yardstick_problem(folder: str | None) -> str:

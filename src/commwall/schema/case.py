@@ -22,7 +22,7 @@ StepMode = Literal["eager", "compile", "captured", "compiled_captured"]
 captured: the whole step is recorded in a CUDA graph and replayed; compiled_captured: both."""
 COMPILING: frozenset[StepMode] = frozenset({"compile", "compiled_captured"})
 CAPTURING: frozenset[StepMode] = frozenset({"captured", "compiled_captured"})
-ModelName = Literal["bert", "resnet", "swin", "transformer_xl"]
+ModelName = Literal["bert", "gpt", "resnet", "swin", "transformer_xl", "unet3d", "vit"]
 
 
 class ModelFamily(NamedTuple):
@@ -30,8 +30,8 @@ class ModelFamily(NamedTuple):
 
     presets: tuple[str, ...]
     """Sizes it offers."""
-    samples: Literal["sequence", "image"]
-    """What a sample is; sequences have a length, images the size of the preset."""
+    samples: Literal["sequence", "image", "volume"]
+    """What a sample is; sequences have a length, images and volumes the size of the preset."""
     dataset: str
     """Data set whose size states the epoch unless the case names another."""
     longest_sequence: int | None = None
@@ -40,9 +40,14 @@ class ModelFamily(NamedTuple):
 
 MODELS: dict[ModelName, ModelFamily] = {
     "bert": ModelFamily(("large", "demo"), "sequence", "squad-1.1-train", 512),
-    "resnet": ModelFamily(("50", "demo"), "image", "imagenet-1k-train"),
+    "gpt": ModelFamily(("small", "medium", "demo"), "sequence", "wikitext-103-train", 1024),
+    "resnet": ModelFamily(
+        ("50", "152", "next-101-32x8d", "demo", "next-demo"), "image", "imagenet-1k-train"
+    ),
     "swin": ModelFamily(("tiny", "demo"), "image", "imagenet-1k-train"),
     "transformer_xl": ModelFamily(("base", "large", "demo"), "sequence", "wikitext-103-train"),
+    "unet3d": ModelFamily(("paper", "demo"), "volume", "kits19-train"),
+    "vit": ModelFamily(("base-16", "large-16", "demo"), "image", "imagenet-1k-train"),
 }
 """Model families; `commwall.workers.models.FAMILIES` builds them."""
 
@@ -71,7 +76,7 @@ class TrainingCase(Model):
     batch_per_gpu: Samples
     """Samples per process and step."""
     sequence_length: Samples | None = None
-    """Tokens per sample, for models that take sequences; null for images."""
+    """Tokens per sample, for models that take sequences; null for images and volumes."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of forward and backward (bfloat16 by autocast); weights stay float32."""
     step_mode: StepMode = "eager"
@@ -102,8 +107,8 @@ class TrainingCase(Model):
         sample = MODELS[self.model].samples
         if sample == "sequence" and self.sequence_length is None:
             raise ValueError(f"sequence_length is missing; {self.model} takes sequences of tokens")
-        if sample == "image" and self.sequence_length is not None:
-            raise ValueError(f"sequence_length must be left out; {self.model} takes images")
+        if sample != "sequence" and self.sequence_length is not None:
+            raise ValueError(f"sequence_length must be left out; {self.model} takes {sample}s")
         longest = MODELS[self.model].longest_sequence
         if longest and (self.sequence_length or 0) > longest:
             raise ValueError(
@@ -127,8 +132,9 @@ class TrainingCase(Model):
 
     @property
     def sample_text(self) -> str:
-        """A sample in words: "sequence of 128 tokens" or "image"."""
-        return f"sequence of {self.sequence_length} tokens" if self.sequence_length else "image"
+        """A sample in words: "sequence of 128 tokens", "image" or "volume"."""
+        length = self.sequence_length
+        return f"sequence of {length} tokens" if length else MODELS[self.model].samples
 
 
 MemoryOperation = Literal[

@@ -131,15 +131,14 @@ class CheckedSteps(NamedTuple):
     checks: tuple[Check, ...]
 
 
-def step_flops(case: TrainingCase) -> float | None:
-    """FLOPs of forward and backward of one process's batch; None where the family states none.
+def step_flops(case: TrainingCase) -> float:
+    """FLOPs of forward and backward of one process's batch.
 
     The backward pass takes twice the forward pass: gradients of inputs and of weights.
 
     Source: Chowdhery et al., "PaLM", arXiv:2204.02311, appendix B.
     """
-    forward = FAMILIES[case.model].forward_flops(case.preset, case.batch_shape)
-    return None if forward is None else 3 * forward
+    return 3 * FAMILIES[case.model].forward_flops(case.preset, case.batch_shape)
 
 
 def require_precision(case: TrainingCase, device: torch.device) -> None:

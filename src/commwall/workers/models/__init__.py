@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from commwall.workers.compilation import Region
-from commwall.workers.models import bert, resnet, swin, transformer_xl
+from commwall.workers.models import bert, gpt, resnet, swin, transformer_xl, unet3d, vit
 
 
 class Family(Protocol):
@@ -18,10 +18,10 @@ class Family(Protocol):
     def parameters_expected(self, preset: str) -> int:
         """Trainable parameters that a preset must have."""
 
-    def forward_flops(self, preset: str, shape: tuple[int, ...]) -> float | None:
+    def forward_flops(self, preset: str, shape: tuple[int, ...]) -> float:
         """FLOPs of the forward pass of a batch; a multiplication and an addition are two.
 
-        Counted are the matrix products and convolutions, as papers do. None where unknown.
+        Counted are the matrix products and convolutions, as papers do.
         """
 
     def regions(self, model: nn.Module) -> list[Region]:
@@ -43,8 +43,11 @@ class Family(Protocol):
 
 FAMILIES: dict[str, Family] = {
     "bert": bert,
+    "gpt": gpt,
     "resnet": resnet,
     "swin": swin,
     "transformer_xl": transformer_xl,
+    "unet3d": unet3d,
+    "vit": vit,
 }
 """Family -> the module that builds it; kept in step with `commwall.schema.case.MODELS`."""
