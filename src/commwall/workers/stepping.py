@@ -28,10 +28,15 @@ def first_run_of(mode: StepMode) -> AbstractContextManager[None]:
     return named_refusals() if mode in COMPILING else nullcontext()
 
 
-def in_mode(mode: StepMode, step: Step) -> Step:
-    """What runs the step in that mode; a recorded step has run WARMUPS times when it returns.
+def in_mode(mode: StepMode, step: Step, warmups: int = WARMUPS) -> Step:
+    """What runs the step in that mode.
+
+    Args:
+        mode: which.
+        step: one step.
+        warmups: how often it runs before it is recorded.
 
     Raises:
         Unsupported: if the step cannot be recorded.
     """
-    return Graph(step, WARMUPS).replay if mode in CAPTURING else step
+    return Graph(step, warmups).replay if mode in CAPTURING else step

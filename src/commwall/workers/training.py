@@ -161,7 +161,8 @@ class _Run:
         packing = Packing(workload, ddp)
         self._leg("packed", self._in_mode(packing.step))
         self._findings.check(legs.same_buckets(buckets, legs.bucket_bytes(ddp)))
-        ready_s, backward_end_s = packing.moments(self._in_mode(packing.noted_step))
+        noted = stepping.in_mode(self._case.step_mode, packing.noted_step, warmups=1)
+        ready_s, backward_end_s = packing.moments(noted)
         for bucket, times_s in enumerate(ready_s):
             self._findings.values("bucket_ready_time_s", times_s, "packed", bucket=bucket)
         self._findings.values("backward_end_time_s", backward_end_s, "packed")
