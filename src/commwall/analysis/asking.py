@@ -114,7 +114,7 @@ def layout_of(strategy: str, gpus: int, workload: Workload, zero: Zero = 0) -> L
 def _check_degrees(degrees: Mapping[str, int], gpus: int, workload: Workload) -> None:
     """Refuse what cannot be divided evenly, all at once."""
     replica = degrees["tensor"] * degrees["pipeline"]
-    experts = workload.experts.number if workload.experts else 1
+    experts = workload.experts.number if workload.experts else degrees["expert"]
     parts = (
         (gpus, replica * degrees["expert"], "GPUs", "tensor x pipeline x expert"),
         (workload.heads, degrees["tensor"], "attention heads", "tensor"),
@@ -126,6 +126,8 @@ def _check_degrees(degrees: Mapping[str, int], gpus: int, workload: Workload) ->
         for whole, share, what, name in parts
         if whole % share
     ]
+    if degrees["expert"] > 1 and workload.experts is None:
+        wrong.append("the model has no experts")
     if degrees["data"] not in (1, gpus, gpus // max(1, replica)):
         wrong.append(f"data = {degrees['data']} is not what the others leave of {gpus} GPUs")
     if wrong:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
@@ -103,8 +104,10 @@ def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
         if pd.notna(row["gain_low_percent"]):
             axes.plot([x, x], [row["gain_low_percent"], row["gain_high_percent"]], color=INK, lw=1)
         axes.plot(x, gain, marker, color=INK, ms=6)
-        axes.annotate(f"{row['case']} (n = {row['n']})", (x, gain), (6, 5), fontsize=8,
-                      textcoords="offset points")  # fmt: skip
+        axes.annotate(
+            f"{row['case']} (n = {row['n']})", (x, gain), (6, 5), textcoords="offset points",
+            fontsize=8, path_effects=[withStroke(linewidth=2.5, foreground="white")],
+        )  # fmt: skip
     axes.plot([], [], marker, color=INK, ms=6, label="measured")
 
 
