@@ -20,7 +20,7 @@ from commwall.report import breakeven, narrative, whatif
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
-page = open_page(root, campaign, confidence)
+page, facts = open_page(root, campaign, confidence), whatif.open_facts(root)
 narrative.headline(page)
 
 # %% [markdown]
@@ -37,7 +37,7 @@ breakeven.verdict(page)
 # %%
 picture(
     breakeven.curve_figure(page),
-    "Gain of the faster link: marks = measured cases (leg nosync over gradients; line = interval), "
+    "Gain of the faster link: marks = measured cases (line = interval), "
     "band = modelled; dotted = 1, 5 and 20 %. Linear below 1 %, logarithmic above.",
 )
 
@@ -56,19 +56,19 @@ breakeven.crossings(page)
 # Compute, overlap and links as this campaign measured them; its ranges become the ends.
 
 # %%
-whatif.examples(page, root)
+whatif.examples(page, facts)
 
 # %% [markdown]
 # ## Other GPUs (modelled)
 
 # %%
-whatif.other_gpus(root)
+whatif.other_gpus(facts)
 
 # %% [markdown]
 # ## Up to 1,024 GPUs (modelled)
 
 # %%
-whatif.clusters(root)
+whatif.clusters(facts)
 
 # %% [markdown]
 # ## What this does not show

@@ -50,21 +50,22 @@ def facts() -> Facts:
 
 
 def test_golden_point_by_hand(curve: BreakEven) -> None:
-    """90 ms and 8 MB are 11.25 ns a byte; the exchange takes 5 and 18.75 ns a byte.
+    """92 ms and 8 MB are 11.5 ns a byte; the exchange takes 5 and 18.75 ns a byte.
 
-    Nothing hidden: (11.25 + 18.75) / (11.25 + 5) = 1.846. All: 7.5 of the slower exchange and the
-    whole faster one hide, (30 - 7.5) / 11.25 = 2.
+    Nothing hidden: (11.5 + 18.75) / (11.5 + 5) = 1.833. All: 7.67 of the slower exchange and the
+    whole faster one hide, (30.25 - 7.67) / 11.5 = 1.964.
     """
     (row,) = curve.breakeven.to_dict("records")
     assert (row["faster"], row["slower"], row["case"], row["n"]) == (FAST, SLOW, CASE, 5)
     assert row["gradient_bytes"] == 8e6
-    assert row["compute_s_per_byte"] == pytest.approx(11.25e-9)
+    assert row["compute_s_per_byte"] == pytest.approx(11.5e-9)
     assert row["gain_percent"] == pytest.approx(100)
     assert row["gain_low_percent"] < 100 < row["gain_high_percent"]
-    assert row["model_low_percent"] == pytest.approx(100 * (30 / 16.25 - 1))
-    assert row["model_high_percent"] == pytest.approx(100)
-    assert row["hidden_faster_percent"] == pytest.approx(75)  # 30 of 40 ms
-    assert row["hidden_slower_percent"] == pytest.approx(100 * 40 / 60)  # 40 of 60 ms
+    assert row["model_low_percent"] == pytest.approx(100 * (30.25 / 16.5 - 1))
+    assert row["model_high_percent"] == pytest.approx(100 * ((30.25 - 23 / 3) / 11.5 - 1))
+    assert row["hidden_faster_percent"] == pytest.approx(80)  # 32 of 40 ms
+    assert row["hidden_slower_percent"] == pytest.approx(100 * 42 / (92 * 2 / 3))
+    assert row["packed"]
     assert row["standing"] == "within"
     assert row["emulated"]
 
@@ -161,8 +162,8 @@ def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Fact
         calibrate(sample, "bert-larger")
 
 
-def test_a_campaign_without_gpus_calibrates_its_links_alone(golden: Layout) -> None:
+def test_a_campaign_without_gpus_calibrates_nothing(golden: Layout, facts: Facts) -> None:
     measured = calibrate(analyse_campaign(golden, CAMPAIGN, 0.95))
     assert measured == Calibration(CAMPAIGN, None, {}, ())
     page = open_page(golden.root, CAMPAIGN, 0.95)
-    assert "No example" in examples(page, golden.root).markup
+    assert "No example" in examples(page, facts).markup

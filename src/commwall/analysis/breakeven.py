@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.calibration import COMM, FULL, NOSYNC, hidden_share_of
+from commwall.analysis.calibration import COMM, FULL, PACKED, alone, hidden_share_of
 from commwall.analysis.names import is_emulated
 from commwall.analysis.pairs import Cell, Pairing
 from commwall.analysis.result import Analysis
@@ -43,6 +43,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "case": _TEXT,
         "n": _COUNT,
         "gradient_bytes": _NUMBER,
+        "packed": _TRUTH,
         "compute_s": _NUMBER,
         "compute_s_per_byte": _NUMBER,
         "gain_percent": _NUMBER,
@@ -64,8 +65,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "measured": _TRUTH,
     },
 }
-"""Columns of each table with their types. `standing` is below, within or above the band;
-`measured` says whether measured cells lie on both sides of a crossing."""
+"""Columns of each table with their types. `packed`: whether compute includes the packing
+of gradients into buckets; `standing` is below, within or above the band; `measured` says whether
+measured cells lie on both sides of a crossing."""
 
 DESCRIPTIONS = {
     "breakeven": "gain of the faster link against compute for each byte of gradients, case by case",
@@ -89,7 +91,9 @@ class Point:
     case: str
     gradient_bytes: int
     compute_s: tuple[float, ...]
-    """Leg `nosync`, geometric mean of both sides [s]."""
+    """Step without exchange, geometric mean of both sides [s]."""
+    packed: bool
+    """Whether that includes the packing of gradients into buckets."""
     gain: PairedRatio
     """Step time over the slower link over that over the faster one."""
     exchange_s: tuple[float, float]
@@ -156,7 +160,7 @@ def _contest(
 def _usable(pairs: Sequence[tuple[Cell, Cell]]) -> Iterator[tuple[Cell, Cell]]:
     """Pairs of which both sides have the legs and the size of the exchange."""
     for pair in pairs:
-        if all({FULL, NOSYNC, COMM} <= c.derived.values.keys() and _bytes(c) for c in pair):
+        if all({FULL, COMM} <= c.derived.values.keys() and alone(c) and _bytes(c) for c in pair):
             yield pair
 
 
@@ -176,13 +180,14 @@ def _point(
     fast, slow = ([pair[side] for pair in pairs] for side in order)
     steps = [[cell.derived.values[FULL] for cell in side] for side in (slow, fast)]
     computed = tuple(
-        geometric_mean([cell.derived.values[NOSYNC] for cell in pair]) for pair in pairs
+        geometric_mean([alone_s for cell in pair if (alone_s := alone(cell))]) for pair in pairs
     )
     exchange = [geometric_mean([c.derived.values[COMM] for c in side]) for side in (fast, slow)]
     return Point(
         case=case,
         gradient_bytes=_bytes(fast[0]),
         compute_s=computed,
+        packed=all(PACKED in cell.derived.values for pair in pairs for cell in pair),
         gain=paired_ratio(*steps, confidence=confidence),
         exchange_s=(exchange[0], exchange[1]),
         hidden=(_hidden(fast), _hidden(slow)),
@@ -234,6 +239,7 @@ def _point_rows(contest: Contest, analysis: Analysis) -> Iterator[Row]:
             "case": point.case,
             "n": point.gain.n,
             "gradient_bytes": point.gradient_bytes,
+            "packed": point.packed,
             "compute_s": geometric_mean(point.compute_s),
             "compute_s_per_byte": point.s_per_byte,
             "gain_percent": 100 * (point.gain.centre - 1),

@@ -18,7 +18,9 @@ from commwall.model.overlap import hidden_share
 from commwall.schema.case import CollectivesCase, TrainingCase
 from commwall.schema.errors import ConfigError
 
-FULL, NOSYNC, COMM = (Quantity("step_time_s", leg) for leg in ("full", "nosync", "comm"))
+FULL, NOSYNC, PACKED, COMM = (
+    Quantity("step_time_s", leg) for leg in ("full", "nosync", "packed", "comm")
+)
 EXCHANGE = Quantity("exchange_busbw_bytes_per_s")
 
 
@@ -85,9 +87,9 @@ def _range(what: str, values: Iterable[tuple[str, float]], campaign: str) -> Est
 
 def _compute_mfu(cells: Iterable[Cell]) -> Iterator[tuple[str, float]]:
     for cell in cells:
-        values = cell.derived.values
-        if {MFU, FULL, NOSYNC} <= values.keys():
-            yield cell.record.id.case, values[MFU] * values[FULL] / values[NOSYNC]
+        values, alone_s = cell.derived.values, alone(cell)
+        if alone_s and {MFU, FULL} <= values.keys():
+            yield cell.record.id.case, values[MFU] * values[FULL] / alone_s
 
 
 def _hidden(cells: Iterable[Cell]) -> Iterator[tuple[str, float]]:
@@ -97,12 +99,18 @@ def _hidden(cells: Iterable[Cell]) -> Iterator[tuple[str, float]]:
             yield cell.record.id.case, share
 
 
+def alone(cell: Cell) -> float | None:
+    """Step without exchange, the packing of buckets included where it was measured [s]."""
+    values = cell.derived.values
+    return values.get(PACKED) or values.get(NOSYNC)
+
+
 def hidden_share_of(cell: Cell) -> float | None:
     """Overlap of a record as `commwall.model.overlap` defines it; None where a leg lacks."""
-    values = cell.derived.values
-    if not {FULL, NOSYNC, COMM} <= values.keys():
+    values, alone_s = cell.derived.values, alone(cell)
+    if alone_s is None or not {FULL, COMM} <= values.keys():
         return None
-    return hidden_share(values[NOSYNC], values[COMM], values[FULL] - values[NOSYNC])
+    return hidden_share(alone_s, values[COMM], values[FULL] - alone_s)
 
 
 def _links(

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from commwall.analysis.whatif import Answer, OverLink, Question, Way
-from commwall.analysis.wording import signed_share_text
+from commwall.analysis.wording import signed_share_text, span_text
 from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout, micro_batches
 from commwall.model.memory import ADAM
 from commwall.model.strategies import bubble_share
-from commwall.schema.units import significant, span_text, time_text, volume_text
+from commwall.schema.units import significant, time_text, volume_text
 
 STRATEGIES = ("data", "tensor", "pipeline", "expert")
 
@@ -69,6 +69,12 @@ def gain_text(estimate: Estimate) -> str:
     return span_text(signed_share_text(estimate.low), signed_share_text(estimate.high))
 
 
+def percents_text(share: Estimate) -> str:
+    """A share between its ends, with a true minus sign."""
+    ends = (f"{100 * end:.0f} %".replace("-", "−") for end in (share.low, share.high))
+    return span_text(*ends)
+
+
 def per_gradient_byte(answer: Answer) -> Estimate | None:
     """Compute of a step for each byte of gradients, where the step lies on the break-even curve
     [s/byte]; None where none are exchanged."""
@@ -108,7 +114,7 @@ def _work_text(answer: Answer) -> str:
     flops, mfu = question.workload.flops_per_gpu, question.mfu
     again = ", forward pass repeated" if question.workload.recompute == "full" else ""
     return (
-        f"{significant(flops / 1e12)} TFLOP a GPU{again} at {_percents(mfu)} of "
+        f"{significant(flops / 1e12)} TFLOP a GPU{again} at {percents_text(mfu)} of "
         f"{significant(question.peak.low / 1e12)} TFLOP/s"
     )
 
@@ -198,10 +204,10 @@ def _gain_lines(answer: Answer) -> Iterator[Line]:
 def _assumptions(answer: Answer) -> Iterator[Line]:
     question = answer.question
     mfu = question.mfu
-    yield Line("MFU without waiting", _percents(mfu), mfu.origin, mfu.basis)
+    yield Line("MFU without waiting", percents_text(mfu), mfu.origin, mfu.basis)
     overlaps = dict.fromkeys(link.overlap or question.overlap for link in question.links)
     for each in overlaps:
-        yield Line("of what could be hidden is", _percents(each), each.origin, each.basis)
+        yield Line("of what could be hidden is", percents_text(each), each.origin, each.basis)
     peak = f"{significant(question.peak.low / 1e12)} TFLOP/s"
     yield Line("peak in bfloat16, dense", peak, question.peak.origin, question.peak.basis)
     used = [*question.links, *([question.network] if question.nodes > 1 else [])]
@@ -219,12 +225,6 @@ def _assumptions(answer: Answer) -> Iterator[Line]:
 def _times_text(low: float, high: float) -> str:
     """A time between its ends; none has no unit."""
     return span_text(time_text(low), time_text(high)) if low else f"0 to {time_text(high)}"
-
-
-def _percents(share: Estimate) -> str:
-    """A share between its ends, with a true minus sign."""
-    ends = (f"{100 * end:.0f} %".replace("-", "−") for end in (share.low, share.high))
-    return span_text(*ends)
 
 
 def _rate(bytes_per_s: float) -> str:

@@ -15,15 +15,16 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
 from commwall.analysis.whatif_words import per_gb_text
+from commwall.analysis.wording import span_text
 from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.report.style import INK, MUTED, new_figure, title_figure
-from commwall.schema.units import significant, span_text, time_text, volume_text
+from commwall.schema.units import significant, time_text, volume_text
 
 NO_CONTEST = (
-    "No curve: no comparison has a training case whose legs full, nosync and comm were measured "
-    "over both links."
+    "No curve: no comparison has a training case whose legs full, comm and nosync or packed were "
+    "measured over both links."
 )
 SIDES = ["faster", "slower"]
 _PANEL_IN = 4.0
@@ -145,9 +146,9 @@ def points(page: Page) -> Html:
     lines = [_point_cells(row) for row in rows.to_dict("records")]
     outside = [_why_outside(row) for row in rows.to_dict("records") if row["standing"] != "within"]
     words = (
-        "Measured cases and the band of the line. What could be hidden: the exchange, or the "
-        "backward pass if it is shorter; below 0 % the exchange costs a step more than it takes "
-        "alone."
+        "Measured cases and the band of the line. Compute is leg packed where it was measured, "
+        "else nosync. What could be hidden: the exchange, or the backward pass if it is shorter; "
+        "below 0 % the exchange costs a step more than it takes alone."
     )
     told = bullets(outside) if outside else paragraph("All measured cases lie in the band.")
     return joined([table(heads, lines, words), told])
@@ -176,13 +177,14 @@ def _why_outside(row: dict[str, Any]) -> str:
     """The known reason, shown by the shares hidden."""
     fast, slow = (row[f"hidden_{side}_percent"] for side in SIDES)
     name, faster, slower = row["case"], row["label_faster"], row["label_slower"]
+    packing = "" if row["packed"] else "gradients are packed into buckets and back, and "
     told = f"{name} lies {row['standing']} the band"
     if row["standing"] == "below" and fast < slow:
         return (
             f"{told}: over {faster} only {_percent(fast)} of what could be hidden was, over "
             f"{slower} {_percent(slow)}, and the line gives both the same share. What a step over "
-            f"{faster} waits for beyond that is not its rate: gradients are packed into buckets "
-            "and back, and compute and exchange are in each other's way."
+            f"{faster} waits for beyond that is not its rate: {packing}compute and exchange are in "
+            "each other's way."
         )
     if row["standing"] == "above" and fast > slow:
         return (

@@ -9,21 +9,45 @@ from commwall.analysis.asking import Words, question_of
 from commwall.analysis.assumptions import Facts, read_assumptions
 from commwall.analysis.calibration import calibrate
 from commwall.analysis.whatif import Answer, answer, at_scale
-from commwall.analysis.whatif_words import gain_text, per_gb_text, per_gradient_byte, seconds_text
+from commwall.analysis.whatif_words import (
+    gain_text,
+    per_gb_text,
+    per_gradient_byte,
+    percents_text,
+    seconds_text,
+)
+from commwall.analysis.wording import span_text
 from commwall.judge.facts import facts_root
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
-from commwall.schema.units import span_text, volume_text
+from commwall.schema.units import volume_text
 
 GPUS = 8
 """Chosen: GPUs of the examples on other machines, one node."""
 COUNTS = (8, 64, 256, 1024)
 """Chosen: GPUs of the examples of growing clusters."""
+EXAMPLE_HEADS = (
+    "model",
+    "gradients",
+    "compute per GB",
+    "step over each link",
+    "gain",
+    "memory of a GPU",
+)
 
 
-def examples(page: Page, root: str | Path) -> Html:
+def open_facts(root: str | Path) -> Facts:
+    """Facts on file for a page: those of the checkout, else those that come with the package.
+
+    Raises:
+        ConfigError: if a file is malformed.
+    """
+    return read_assumptions(facts_root(Path(root)))
+
+
+def examples(page: Page, facts: Facts) -> Html:
     """Models by name on the campaign's own GPUs and links."""
-    facts, measured = read_assumptions(facts_root(Path(root))), calibrate(page.analysis)
+    measured = calibrate(page.analysis)
     kinds = [k for k, gpu in facts.gpus.root.items() if set(measured.gpus) & set(gpu.names)]
     if len(kinds) != 1 or not measured.links:
         return paragraph(
@@ -37,21 +61,9 @@ def examples(page: Page, root: str | Path) -> Html:
     for name in _dense(facts):
         asked = Words(model=name, gpu=kinds[0], gpus=ranks, links=links)
         rows.append(_example_cells(answer(question_of(asked, facts, measured))))
-    mfu = (
-        f"MFU {_share_ends(measured.mfu.low, measured.mfu.high)}" if measured.mfu else "MFU assumed"
-    )
+    mfu = f"MFU {percents_text(measured.mfu)}" if measured.mfu else "MFU assumed"
     words = f"Data parallel on {ranks} x {kinds[0]}, modelled from this campaign ({mfu})."
     return table(EXAMPLE_HEADS, rows, words)
-
-
-EXAMPLE_HEADS = (
-    "model",
-    "gradients",
-    "compute per GB",
-    "step over each link",
-    "gain",
-    "memory of a GPU",
-)
 
 
 def _compared(page: Page) -> set[str]:
@@ -80,9 +92,8 @@ def _example_cells(found: Answer) -> tuple[str, ...]:
     )
 
 
-def other_gpus(root: str | Path) -> Html:
+def other_gpus(facts: Facts) -> Html:
     """Gain of NVLink over PCIe on every GPU on file, from published and nominal rates."""
-    facts = read_assumptions(facts_root(Path(root)))
     names = _dense(facts)
     found = {kind: _on_gpu(kind, names, facts) for kind in facts.complete}
     rows = [
@@ -108,9 +119,8 @@ def _on_gpu(kind: str, names: list[str], facts: Facts) -> list[Answer]:
     return [answer(each) for each in questions if len(each.links) > 1]
 
 
-def clusters(root: str | Path) -> Html:
+def clusters(facts: Facts) -> Html:
     """Steps of each model on growing clusters of the first GPU on file with both links."""
-    facts = read_assumptions(facts_root(Path(root)))
     names = _dense(facts)
     kind = next(kind for kind in facts.complete if _on_gpu(kind, names, facts))
     questions = [question_of(Words(model=n, gpu=kind, gpus=COUNTS[0]), facts, None) for n in names]
@@ -130,7 +140,3 @@ def _cluster_cells(found: Answer) -> tuple[str, ...]:
         question.title, f"{question.gpus:,}", *(steps[link] for link in question.links),
         gain_text(found.gains[0].gain),
     )  # fmt: skip
-
-
-def _share_ends(low: float, high: float) -> str:
-    return span_text(f"{100 * low:.0f} %", f"{100 * high:.0f} %")

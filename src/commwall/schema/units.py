@@ -63,14 +63,6 @@ def around_text(middle: str, least: str, most: str) -> str:
     return f"{middle} ({least} to {most})"
 
 
-def span_text(least: str, most: str) -> str:
-    """Two ends, each in words: "1.9 to 2.4 ms", what they share once."""
-    if least == most:
-        return least
-    number, _, unit = least.partition(" ")
-    return f"{number} to {most}" if unit == most.partition(" ")[2] else f"{least} to {most}"
-
-
 def quantity_text(value: float, unit: str) -> str:
     """A stored value in words: times, rates, sizes and clocks scaled, all else as it is."""
     scaled = {"s": time_text, "byte/s": rate_text, "byte": size_text, "Hz": frequency_text}
