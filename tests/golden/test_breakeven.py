@@ -9,16 +9,20 @@ from commwall.analysis.asking import Words, question_of
 from commwall.analysis.assumptions import Facts, read_assumptions
 from commwall.analysis.breakeven import BreakEven, break_even, contests
 from commwall.analysis.calibration import Calibration, calibrate
+from commwall.analysis.census import census_tables
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import Analysis, analyse, analyse_campaign
+from commwall.analysis.tables import tidy_tables
 from commwall.analysis.whatif import answer
+from commwall.analysis.whatif_words import gain_text, seconds_text
 from commwall.model.layout import Layout as Degrees
 from commwall.model.memory import activation_bytes, state_bytes
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
 from commwall.report.breakeven import curve_figure, points, verdict
-from commwall.report.page import open_page
+from commwall.report.page import Page, open_page
+from commwall.report.style import looks_of
 from commwall.report.whatif import examples
 from commwall.schema.errors import ConfigError
 from tests.contracts.tree import ROOT
@@ -110,6 +114,27 @@ def test_measured_cells_of_the_sample_lie_in_the_band_or_say_why(sample: Analysi
     assert (100 + bert["model_low_percent"]) / (100 + gain) < 1.1
     assert bert["hidden_faster_percent"] < bert["hidden_slower_percent"]
     assert pd.isna(bert["gain_low_percent"])  # one round
+
+
+def test_pages_of_the_sample_name_what_lies_outside_and_answer_for_models(
+    sample: Analysis, facts: Facts
+) -> None:
+    curve, looks = break_even(sample), looks_of(sample.names)
+    page = Page(sample, tidy_tables(sample), census_tables(sample), curve, looks)
+    told = points(page).markup
+    assert f"{BERT} lies below the band: over NVLink only 17 % of what could be hidden was" in told
+    assert "gradients are packed into buckets" in told  # this sample has no leg packed
+    (axes,) = curve_figure(page).axes
+    assert [text.get_text() for text in axes.texts] == [
+        f"{case} (n = 1)" for case in curve.breakeven["case"]
+    ]
+    shown = examples(page, facts).markup
+    measured = calibrate(sample)
+    for name in ("bert-large", "vit-large-16", "llama-7b"):
+        asked = Words(model=name, gpu="h200", gpus=2, links=(NVLINK, STAGED))
+        found = answer(question_of(asked, facts, measured))
+        assert gain_text(found.gains[0].gain) in shown
+        assert all(seconds_text(over.step) in shown for over in found.over)
 
 
 def test_a_campaign_calibrates_what_it_measured(sample: Analysis, facts: Facts) -> None:

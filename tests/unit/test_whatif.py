@@ -155,6 +155,25 @@ def test_the_answer_for_a_decoder(capsys: pytest.CaptureFixture[str]) -> None:
     assert told("a link of 25.0 GB/s: step", text) == ("2.60 to 2.93 s", "modelled")
 
 
+def test_one_gpu_has_nobody_to_exchange_with(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("bert-large", "--gpu", "h200") == 0
+    text = capsys.readouterr().out
+    assert told("bytes exchanged", text) == ("none", "modelled")
+    assert told("NVLink 4: exchanges alone", text) == ("none", "modelled")
+    assert told("NVLink 4: step", text) == told("compute of a step", text)
+    assert told("gain of NVLink 4 over PCIe 5.0 x16", text) == ("0.0 %", "modelled")
+
+
+def test_gpipe_holds_more_than_1f1b(capsys: pytest.CaptureFixture[str]) -> None:
+    """16 micro-batches of a quarter of the layers, or 4 of them: 18.3 or 73 GB of activations."""
+    words = ("llama-7b", "--gpu", "h200", "--gpus", "4", "--strategy", "pipeline", "--schedule")
+    for schedule, activations in (("1f1b", "18.3 GB"), ("gpipe", "73.0 GB")):
+        assert whatif(*words, schedule) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"pipeline 4 ({schedule})" in text and f"{activations} of activations" in text
+        assert "bubble 15.8 % with 16 micro-batches" in text
+
+
 def test_a_model_of_which_little_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--params", "7e9", "--batch", "4", "--sequence", "2048", "--gpu", "h100-sxm")
     assert whatif(*words, "--gpus", "8,64") == 0
@@ -169,7 +188,8 @@ def test_shares_of_a_strategy(facts: Facts) -> None:
     _, decoder = facts.preset("llama-7b")
     assert layout_of("data", 8, decoder) == Layout(8)
     assert layout_of("tensor=8,pipeline=4", 64, decoder) == Layout(2, 8, 4)
-    assert layout_text(layout_of("tensor", 8, decoder, zero=1)) == "tensor 8, ZeRO stage 1"
+    assert layout_text(Layout(tensor=8, zero=1)) == "tensor 8, ZeRO stage 1"
+    assert layout_text(Layout(2, pipeline=4, schedule="gpipe")) == "data 2 x pipeline 4 (gpipe)"
 
 
 def test_the_best_layout_fits_and_is_the_fastest(facts: Facts) -> None:

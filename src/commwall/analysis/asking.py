@@ -13,7 +13,7 @@ from commwall.analysis.calibration import Calibration
 from commwall.analysis.offers import offer
 from commwall.analysis.whatif import Question
 from commwall.model.estimates import Estimate
-from commwall.model.layout import Layout
+from commwall.model.layout import Layout, Schedule
 from commwall.model.memory import Zero
 from commwall.model.workload import Recompute, Workload
 from commwall.schema.errors import ConfigError
@@ -53,6 +53,7 @@ class Words:
     network: str = "ib400"
     strategy: str = "data"
     zero: Zero = 0
+    schedule: Schedule = "1f1b"
     mfu: tuple[float, float] | None = None
 
 
@@ -79,7 +80,11 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
         kind=kind,
         peak=_nominal(peaks, "bfloat16_dense_flops"),
         memory=_nominal(peaks, "memory_bytes"),
-        layout=layout_of(words.strategy, words.gpus, workload, words.zero),
+        layout=replace(
+            layout_of(words.strategy, words.gpus, workload),
+            zero=words.zero,
+            schedule=words.schedule,
+        ),
         gpus_per_node=node,
         links=tuple(offer(word, kind, facts, links) for word in dict.fromkeys(asked)),
         network=offer(words.network, kind, facts, {}),
@@ -89,7 +94,7 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
     )
 
 
-def layout_of(strategy: str, gpus: int, workload: Workload, zero: Zero = 0) -> Layout:
+def layout_of(strategy: str, gpus: int, workload: Workload) -> Layout:
     """Degrees from words: `data`, `tensor`, or `tensor=8,pipeline=4`; what is left is data.
 
     Raises:
@@ -108,7 +113,7 @@ def layout_of(strategy: str, gpus: int, workload: Workload, zero: Zero = 0) -> L
         degrees[name] = int(number) if number else gpus
     _check_degrees(degrees, gpus, workload)
     replica = degrees["tensor"] * degrees["pipeline"]
-    return Layout(gpus // replica, degrees["tensor"], degrees["pipeline"], degrees["expert"], zero)
+    return Layout(gpus // replica, degrees["tensor"], degrees["pipeline"], degrees["expert"])
 
 
 def _check_degrees(degrees: Mapping[str, int], gpus: int, workload: Workload) -> None:

@@ -176,10 +176,18 @@ def fastest_ways(question: Question, link: Offer, most: int = 5) -> tuple[Way, .
 
     All ways to divide the step over the GPUs are computed at once, and ordered by the middle of
     their ends. One with fewer micro-batches than stages stays in: its bubble tells.
+
+    Raises:
+        ConfigError: if a link does not join the GPUs of a node.
     """
+    _check_reach(question)
     workload = question.workload
     experts = workload.experts.number if workload.experts else 1
-    every = layouts(question.gpus, workload.layers, workload.heads, experts, question.layout.zero)
+    every = replace(
+        layouts(question.gpus, workload.layers, workload.heads, experts),
+        zero=question.layout.zero,
+        schedule=question.layout.schedule,
+    )
     fast, slow = (np.asarray(_step(question, link, end, every).whole_s) for end in ENDS)
     memory = np.asarray(state_bytes(workload, every) + activation_bytes(workload, every))
     order = np.argsort(np.where(memory <= question.memory.low, fast + slow, np.inf), kind="stable")

@@ -42,9 +42,10 @@ def layout_text(layout: Layout) -> str:
     """Degrees in words: "data 16 x tensor 8"."""
     degrees = [f"{name} {getattr(layout, name)}" for name in STRATEGIES[:3]]
     used = [text for text in degrees if not text.endswith(" 1")] or ["one GPU"]
+    schedule = f" ({layout.schedule})" if int(layout.pipeline) > 1 else ""
     experts = f", experts over {layout.expert}" if int(layout.expert) > 1 else ""
     zero = f", ZeRO stage {layout.zero}" if layout.zero else ""
-    return " x ".join(used) + experts + zero
+    return " x ".join(used) + schedule + experts + zero
 
 
 def answer_lines(answer: Answer) -> tuple[Line, ...]:
@@ -224,6 +225,8 @@ def _assumptions(answer: Answer) -> Iterator[Line]:
 
 def _times_text(low: float, high: float) -> str:
     """A time between its ends; none has no unit."""
+    if not high:
+        return "none"
     return span_text(time_text(low), time_text(high)) if low else f"0 to {time_text(high)}"
 
 

@@ -7,6 +7,7 @@ import argparse
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -19,6 +20,7 @@ from commwall.analysis.whatif import Question, answer, at_scale, fastest_ways
 from commwall.analysis.whatif_words import Line, answer_lines, heading, scale_rows, way_rows
 from commwall.cli.settings import confidence_level
 from commwall.judge.facts import facts_root
+from commwall.model.layout import Schedule
 from commwall.model.memory import Zero
 from commwall.model.workload import Recompute
 from commwall.records.evidence import look_at
@@ -56,6 +58,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     machine.add_argument(
         "--zero", type=int, choices=get_args(Zero), default=0, help="stage of ZeRO"
     )
+    machine.add_argument(
+        "--schedule", choices=get_args(Schedule), default=Words.schedule, help="of pipelines"
+    )
     machine.add_argument("--mfu", type=_range, metavar="LOW[-HIGH]", help="0.3-0.45, say")
     machine.add_argument("--campaign", help="start from what this one measured")
     machine.add_argument("--case", metavar="CASE", help="of its training cases only this one")
@@ -87,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
     words = _said(arguments, "data" if best else arguments.strategy)
     question = question_of(words, facts, measured)
     if best:
-        _print_ways(question)
+        for count in arguments.gpus:
+            _print_ways(replace(question, layout=replace(question.layout, data=count)))
         return 0
     found = answer(question)
     print(f"{heading(question)}\n{_started_from(measured)}\n")
@@ -146,12 +152,12 @@ def _print_scale(question: Question, counts: Sequence[int]) -> None:
 
 def _print_ways(question: Question) -> None:
     """The fastest layouts over each link."""
-    print(f"{question.title} on {question.gpus} {question.kind}, all layouts tried (modelled)")
+    print(f"\n{question.title} on {question.gpus} {question.kind}, all layouts tried (modelled)")
     for link in question.links:
-        print(f"\n{link.name}, {question.network.name} between nodes of {question.gpus_per_node}:")
+        print(f"{link.name}, {question.network.name} between nodes of {question.gpus_per_node}:")
         rows = list(way_rows(fastest_ways(question, link)))
         for layout, step, memory in rows:
-            print(f"  {layout:44} {step:24} {memory} a GPU")
+            print(f"  {layout:56} {step:24} {memory} a GPU")
         if not rows:
             print("  no layout fits into the memory of these GPUs")
 

@@ -3,7 +3,6 @@
 Layer: model. Reads and writes no file.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,7 +20,3 @@ class Estimate:
     origin: Origin
     basis: str
     """What it rests on, for readers."""
-
-    def map(self, change: Callable[[float], float]) -> "Estimate":
-        """The same with both ends changed by a function that rises."""
-        return Estimate(change(self.low), change(self.high), self.origin, self.basis)

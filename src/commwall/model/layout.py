@@ -53,7 +53,7 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(each for each in range(1, number + 1) if number % each == 0)
 
 
-def layouts(gpus: int, layers: int, heads: int, experts: int = 1, zero: int = 0) -> Layout:
+def layouts(gpus: int, layers: int, heads: int, experts: int = 1) -> Layout:
     """Every way to divide a step over so many GPUs, as arrays of shape (ways,).
 
     Args:
@@ -61,7 +61,6 @@ def layouts(gpus: int, layers: int, heads: int, experts: int = 1, zero: int = 0)
         layers: of the model; a pipeline's stages hold equally many.
         heads: of the attention; tensor parallelism divides them evenly.
         experts: in each layer; 1 is none.
-        zero: stage of ZeRO of all of them.
     """
     ways = [
         (gpus // (tensor * pipeline), tensor, pipeline, expert)
@@ -73,4 +72,4 @@ def layouts(gpus: int, layers: int, heads: int, experts: int = 1, zero: int = 0)
         if experts % expert == 0
     ]
     data, tensor, pipeline, expert = np.array(ways, dtype=np.int64).T
-    return Layout(data, tensor, pipeline, expert, zero)
+    return Layout(data, tensor, pipeline, expert)

@@ -47,15 +47,10 @@ def state_bytes(workload: Workload, layout: Layout, each: StateBytes = ADAM) -> 
         arXiv:1909.08053, section 3 (tensor parallelism divides the parameters).
     """
     dense = workload.parameters - workload.expert_parameters
-    shared = layout.tensor * layout.pipeline
-    own = (
-        (dense / shared, layout.data),
-        (
-            workload.expert_parameters / (shared * layout.expert),
-            layout.data / layout.expert,
-        ),
-    )
-    return sum(part * _per_parameter(layout.zero, ranks, each) for part, ranks in own)
+    experts = workload.expert_parameters / layout.expert
+    parts = ((dense, layout.data), (experts, layout.data / layout.expert))
+    held = sum(part * _per_parameter(layout.zero, ranks, each) for part, ranks in parts)
+    return held / (layout.tensor * layout.pipeline)
 
 
 def activation_bytes(workload: Workload, layout: Layout) -> Values:

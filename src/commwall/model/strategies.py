@@ -134,5 +134,6 @@ def _in_buckets(
     gradients: Values, ranks: Values, stride: Values, fabric: Fabric, bucket_bytes: float
 ) -> Values:
     """All-reduce of gradients in equal buckets of at most so many bytes [s]."""
-    buckets = np.maximum(1, np.ceil(gradients / bucket_bytes))
-    return buckets * all_reduce_s(gradients / buckets, placed(ranks, stride, fabric), fabric)
+    buckets = np.ceil(gradients / bucket_bytes)
+    each = gradients / np.maximum(1, buckets)
+    return buckets * all_reduce_s(each, placed(ranks, stride, fabric), fabric)
