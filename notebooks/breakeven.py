@@ -79,6 +79,9 @@ breakeven.not_shown()
 # %%
 narrative.not_covered(page, "training")
 
+# %%
+narrative.gaps(page, "training")
+
 # %% [markdown]
 # ## Provenance
 
