@@ -99,6 +99,7 @@ def test_a_link_says_how_its_rate_is_known(facts: Facts) -> None:
     [
         (("llama-7b", "--gpu", "h300"), "did you mean"),
         (("llama-7b", "--gpu", "a100"), "a100-sxm-80gb, a100-sxm-40gb"),
+        (("llama-7b", "--gpu", "rubin-sxm", "--gpus", "8"), "--link 900GB/s, say"),
         (("llama-7b", "--gpu", "v100-sxm"), "peak in bfloat16 or size of memory is missing"),
         (("lama-7b", "--gpu", "h200"), "did you mean 'llama-7b'?"),
         (("--params", "7B", "--gpu", "h200"), "no --batch, --sequence"),

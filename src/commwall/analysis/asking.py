@@ -72,7 +72,15 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
     kind, peaks = facts.gpu(words.gpu)
     links = measured.links if measured else {}
     node = words.gpus_per_node or _node(peaks)
-    asked = words.links or tuple(links) or _own_links(kind, facts, words.gpus)
+    asked = words.links or tuple(links) or own_links(kind, facts, words.gpus)
+    if not asked:
+        raise ConfigError(
+            "no link of a GPU is on file",
+            where="--link",
+            found=kind,
+            expected="a link by name",
+            next_step="give its rate in one direction: --link 900GB/s, say",
+        )
     return Question(
         title=title,
         sample=sample,
@@ -114,6 +122,17 @@ def layout_of(strategy: str, gpus: int, workload: Workload) -> Layout:
     _check_degrees(degrees, gpus, workload)
     replica = degrees["tensor"] * degrees["pipeline"]
     return Layout(gpus // replica, degrees["tensor"], degrees["pipeline"], degrees["expert"])
+
+
+def own_links(kind: str, facts: Facts, gpus: int) -> tuple[str, ...]:
+    """Links to compare where none is named: NVLink if it joins so many, and PCIe if it has it."""
+    peaks, linked = facts.gpus.root[kind], facts.links.gpus.get(kind)
+    domain = peaks.nvlink_domain.value if peaks.nvlink_domain else 0
+    if linked is None:
+        return ()
+    joined = linked.nvlink_bytes_per_s and domain >= min(gpus, _node(peaks))
+    known = {"nvlink": joined, "pcie": linked.pcie_generation}
+    return tuple(word for word, there in known.items() if there)
 
 
 def _check_degrees(degrees: Mapping[str, int], gpus: int, workload: Workload) -> None:
@@ -211,17 +230,6 @@ def _node(peaks: GpuPeaks) -> int:
     """GPUs of a node: those that NVLink joins, unless a bridge joins just two cards."""
     domain = peaks.nvlink_domain.value if peaks.nvlink_domain else NODE
     return max(NODE, domain)
-
-
-def _own_links(kind: str, facts: Facts, gpus: int) -> tuple[str, ...]:
-    """Links to compare where none is named: NVLink if it joins so many, and PCIe if it has it."""
-    peaks, linked = facts.gpus.root[kind], facts.links.gpus.get(kind)
-    domain = peaks.nvlink_domain.value if peaks.nvlink_domain else 0
-    if linked is None:
-        return ()
-    joined = linked.nvlink_bytes_per_s and domain >= min(gpus, _node(peaks))
-    known = {"nvlink": joined, "pcie": linked.pcie_generation}
-    return tuple(word for word, there in known.items() if there)
 
 
 def _nominal(peaks: GpuPeaks, field: Literal["bfloat16_dense_flops", "memory_bytes"]) -> Estimate:

@@ -183,7 +183,7 @@ def _parts_text(over: OverLink, answer: Answer) -> str:
     }  # fmt: skip
     parts = []
     for field, name in names.items():
-        low, high = (float(getattr(step, field)) for step in (over.fast, over.slow))
+        low, high = sorted(float(getattr(step, field)) for step in (over.fast, over.slow))
         if high > 0:
             parts.append(f"{_times_text(low, high)} for {name}")
     layout = answer.question.layout

@@ -5,7 +5,7 @@ Layer: report. Reads `config/facts` through `commwall.analysis.assumptions`; wri
 
 from pathlib import Path
 
-from commwall.analysis.asking import Words, question_of
+from commwall.analysis.asking import Words, own_links, question_of
 from commwall.analysis.assumptions import Facts, read_assumptions
 from commwall.analysis.calibration import calibrate
 from commwall.analysis.whatif import Answer, answer, at_scale
@@ -115,8 +115,10 @@ def _on_gpu(kind: str, names: list[str], facts: Facts) -> list[Answer]:
     """Answers for each model on a GPU; none where NVLink and PCIe are not both on file."""
     domain = facts.gpus.root[kind].nvlink_domain
     gpus = min(GPUS, domain.value) if domain else GPUS
-    questions = [question_of(Words(model=n, gpu=kind, gpus=gpus), facts, None) for n in names]
-    return [answer(each) for each in questions if len(each.links) > 1]
+    if len(own_links(kind, facts, gpus)) < 2:
+        return []
+    asked = (Words(model=name, gpu=kind, gpus=gpus) for name in names)
+    return [answer(question_of(each, facts, None)) for each in asked]
 
 
 def clusters(facts: Facts) -> Html:
