@@ -86,6 +86,8 @@ def test_a_link_says_how_its_rate_is_known(facts: Facts) -> None:
         rate = offer(word, "h200-sxm", facts, {}).bytes_per_s
         assert rate.origin == origin, word
         assert least - 1 <= rate.low <= rate.high <= most + 1, word
+    assert offer("pcie", "a100-pcie-80gb", facts, {}).bytes_per_s.origin == "published"
+    assert offer("pcie3", "a100-pcie-80gb", facts, {}).bytes_per_s.origin == "assumed"
     assert offer("nvlink", "h200-sxm", facts, {}).joins == 8
     assert offer("nvlink", "gb200", facts, {}).joins == 72
     # 56.25 GB/s a direction, not the 600 of hearsay, and pairs only.

@@ -103,9 +103,10 @@ def _pcie(kind: str, generation: int | None, facts: Facts) -> Offer:
         raise _no_link(kind, f"pcie{generation or ''}", "no such rate is on file", "pcie4")
     if own and wanted > own.value:
         raise _no_link(kind, f"pcie{wanted}", f"it speaks generation {own.value} at most", "pcie")
+    measured_kind = kind if own and wanted == own.value else None
     return Offer(
         name=f"PCIe {wanted}.0 x{LANES}",
-        bytes_per_s=_achieved(kind, PCIE_PATHS, lane.value * LANES, facts),
+        bytes_per_s=_achieved(measured_kind, PCIE_PATHS, lane.value * LANES, facts),
         latency_s=_latency(facts.modelling.pcie_latency),
     )
 
@@ -144,7 +145,9 @@ def _of_rate(word: str, facts: Facts, measured: Mapping[str, Offer]) -> Offer:
     return Offer(f"a link of {rate_text(rate)}", given, _latency(facts.modelling.pcie_latency))
 
 
-def _achieved(kind: str, paths: frozenset[LinkPath], nominal: float, facts: Facts) -> Estimate:
+def _achieved(
+    kind: str | None, paths: frozenset[LinkPath], nominal: float, facts: Facts
+) -> Estimate:
     """What rings reach of a link: this GPU's published rates, else shares of others'."""
     every = facts.links.achieved.root.values()
     rings = [e for e in every if e.path in paths and e.algorithm != "nvls" and _sums(e)]
@@ -154,7 +157,8 @@ def _achieved(kind: str, paths: frozenset[LinkPath], nominal: float, facts: Fact
             end for each in own for end in (each.largest, each.most_bytes_per_s or each.largest)
         ]
         sources = "; ".join(dict.fromkeys(each.source for each in own))
-        words = f"all-reduce by rings of large messages on {kind}, {sources}"
+        ranks = ", ".join(map(str, sorted({number for each in own for number in each.ranks})))
+        words = f"all-reduce by rings of large messages among {ranks} {kind}, {sources}"
         return Estimate(min(ends), max(ends), "published", words)
     # More than the nominal rate is no ring's doing, whatever a source leaves untold.
     shares = [share for each in rings for share in _shares(each, paths, facts) if share <= 1]
