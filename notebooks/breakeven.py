@@ -32,7 +32,7 @@ breakeven.verdict(page)
 # %% [markdown]
 # ## The curve
 # Marks are measured, the band is modelled: a step takes compute + exchange, less the share of the
-# exchange that the backward pass hides. Upper edge: nothing is hidden; lower edge: all that fits.
+# exchange that the backward pass hides. Full line: nothing is hidden; dashed: all that fits.
 
 # %%
 picture(

@@ -119,7 +119,7 @@ def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:
     ticks = [0, 1, 5, 20, 100, 500]
     axes.set_yticks([tick for tick in ticks if tick <= max(20, highest)])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: significant(value, 1)))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("compute of a step for each GB of gradients [ms]")
