@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from commwall.report.pages import PAGES
 from tests.workflow.checkout import SOURCE, plain_environment
 
 REPORT_TIMEOUT_S = 600
@@ -135,7 +136,7 @@ def test_pages_tables_and_notebooks_are_published(demo: Demo) -> None:
     site = demo.root / "results/site"
     folder = site / demo.campaign
     assert (site / "index.html").stat().st_size > 0
-    for name in ("summary", "throughput", "memory", "collectives", "energy", "platforms", "method"):
+    for name in PAGES:
         assert (folder / f"{name}.html").stat().st_size > 0
         assert (folder / f"{name}.ipynb").stat().st_size > 0
     assert list(folder.rglob("*.csv")) and list(folder.rglob("*.parquet"))

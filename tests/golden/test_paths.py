@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from commwall.analysis.breakeven import break_even
 from commwall.analysis.census import census_tables
 from commwall.analysis.derive import derive
 from commwall.analysis.names import MEMORY_BANDWIDTH
@@ -98,7 +99,7 @@ def test_only_cases_of_one_launch_that_differ_in_turns_are_set_side_by_side(othe
 
 def test_the_page_shows_shares_and_what_is_shared() -> None:
     analysis = analysis_of(TOGETHER, ALONE)
-    page = Page(analysis, tidy_tables(analysis), census_tables(analysis), {})
+    page = Page(analysis, tidy_tables(analysis), census_tables(analysis), break_even(analysis), {})
     shares = text_of(paths(page))
     assert "together, 1 GiB|PCIe 5.0 x16|64.0 GB/s|25.0 %" in shares
     assert "alone, 1 GiB, device 1|PCIe 5.0 x16|64.0 GB/s|50.0 %" in shares

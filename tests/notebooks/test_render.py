@@ -68,6 +68,7 @@ def test_a_campaign_without_records_renders_what_is_missing(tmp_path: Path, note
     page = render(layout, CAMPAIGN, notebook, 0.95, 120)[1].read_text()
     said = {
         "platforms": "No record: nothing is known of the machine.",
+        "breakeven": "No curve: no comparison has a training case",
         "method": "Of 15 planned records 0 enter verdicts, 0 are kept out of them, 15 are absent.",
     }
     usual = "no verdict, no round has a usable record of both platforms"

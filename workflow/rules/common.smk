@@ -20,6 +20,8 @@ CONFIDENCE = SITUATION.config.confidence
 GENERAL = [f"results/pages/{name}.html" for name in GENERAL_PAGES]
 """Pages that belong to no campaign."""
 FACTS = sorted(map(str, Path("config/facts").rglob("*.yaml")))
+VALUES = sorted(map(str, Path("config/facts").glob("*.yaml")))
+"""Facts without the claims of others."""
 
 
 def any_of(names: list[str]) -> str:

@@ -138,6 +138,14 @@ def signed_share_text(share: float) -> str:
     return share_text(share).replace("-", "−")
 
 
+def span_text(least: str, most: str) -> str:
+    """Two ends, each in words: "1.9 to 2.4 ms", what they share once."""
+    if least == most:
+        return least
+    number, _, unit = least.partition(" ")
+    return f"{number} to {most}" if unit == most.partition(" ")[2] else f"{least} to {most}"
+
+
 def values_text(verdict: Verdict, names: Names) -> str:
     """Median of each side with its unit."""
     if verdict.medians is None:

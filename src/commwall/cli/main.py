@@ -28,6 +28,7 @@ VERBS: dict[str, str] = {
     "read": "print what is certain in another tool's output, as JSON",
     "judge": "say what other tools' outputs mean, and what to run next",
     "lint-env": "say which NCCL variables do not do what they seem to",
+    "whatif": "say what a model's step would take on other GPUs and links",
     "claims": "judge published claims by rules and sourced facts",
     "bundle": "write a campaign into one file, to be rendered elsewhere",
     "import": "take in a campaign that was measured elsewhere",

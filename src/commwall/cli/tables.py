@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from commwall.analysis.breakeven import break_even
 from commwall.analysis.census import census_tables
 from commwall.analysis.files import write_tables
 from commwall.analysis.result import analyse_campaign
@@ -24,7 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path.cwd()
     layout = Layout(root)
     analysis = analyse_campaign(layout, arguments.campaign, confidence_level(root))
-    frames = {**vars(tidy_tables(analysis)), **vars(census_tables(analysis))}
+    parts = (tidy_tables(analysis), break_even(analysis), census_tables(analysis))
+    frames = {name: frame for part in parts for name, frame in vars(part).items()}
     for path in write_tables(frames, layout.tables_dir(arguments.campaign)):
         print(path.relative_to(root))
     return 0

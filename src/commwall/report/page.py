@@ -6,6 +6,7 @@ Layer: report. Reads index, plan and records of the campaign through `commwall.a
 from dataclasses import dataclass
 from pathlib import Path
 
+from commwall.analysis.breakeven import BreakEven, break_even
 from commwall.analysis.census import Census, census_tables
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables import Tables, tidy_tables
@@ -21,6 +22,8 @@ class Page:
     tables: Tables
     census: Census
     """Tables about the campaign itself."""
+    curve: BreakEven
+    """Tables about when the faster link pays."""
     looks: dict[str, Look]
     """Platform -> its look in every figure."""
 
@@ -38,4 +41,10 @@ def open_page(root: str | Path, campaign: str, confidence: float) -> Page:
         RecordError: if a record changed since the index was made.
     """
     analysis = analyse_campaign(Layout(Path(root)), campaign, confidence)
-    return Page(analysis, tidy_tables(analysis), census_tables(analysis), looks_of(analysis.names))
+    return Page(
+        analysis=analysis,
+        tables=tidy_tables(analysis),
+        census=census_tables(analysis),
+        curve=break_even(analysis),
+        looks=looks_of(analysis.names),
+    )

@@ -20,6 +20,7 @@ class PageKind(NamedTuple):
 PAGES = {
     "summary": PageKind("Summary: every verdict, ratio and interval", None),
     "throughput": PageKind("Throughput: where the step's time goes", "training"),
+    "breakeven": PageKind("Break-even: when the faster link pays, for your model too", "training"),
     "energy": PageKind("Energy: samples per watt-hour, power, utilisation", "training"),
     "collectives": PageKind("Collectives: bus bandwidth over message size", "collectives"),
     "memory": PageKind("Memory bandwidth: on the device, to the host, between devices", "memory"),

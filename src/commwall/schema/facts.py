@@ -90,6 +90,8 @@ class GpuPeaks(Model):
     """Of one link in one direction, where it is not that of its generation [byte/s]."""
     nvlink_bytes_per_s: Fact | None = None
     """Of all links in one direction, where their number is not known [byte/s]."""
+    nvlink_domain: Generation | None = None
+    """GPUs that its NVLinks join at most: on a board, by a bridge, in a rack."""
     pcie_generation: Generation | None = None
     """The highest that it speaks."""
 

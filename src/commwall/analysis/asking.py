@@ -1,0 +1,250 @@
+"""From a user's words to a question that a model can answer.
+
+Layer: analysis. Reads no file. Every word that is refused is named with what would be taken.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from commwall.analysis.assumptions import Facts
+from commwall.analysis.calibration import Calibration
+from commwall.analysis.offers import offer
+from commwall.analysis.whatif import Question
+from commwall.model.estimates import Estimate
+from commwall.model.layout import Layout, Schedule
+from commwall.model.memory import Zero
+from commwall.model.workload import Recompute, Workload
+from commwall.schema.errors import ConfigError
+from commwall.schema.facts import GpuPeaks
+from commwall.schema.units import significant
+
+NODE = 8
+"""Chosen: GPUs of a node where nothing says otherwise, as boards and servers of the field have."""
+WIDTH_OVER_LAYERS = 128
+"""Chosen: width over layers of a model whose shape is not told; 4096 over 32 in decoders of 7B."""
+HEAD_WIDTH = 64
+"""Chosen: width of an attention head where their number is not told."""
+ANY_OVERLAP = Estimate(
+    0.0, 1.0, "assumed", "from nothing hidden to all that fits into the backward pass"
+)
+DEGREES = ("data", "tensor", "pipeline", "expert")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a user says of the model and the machine; None is not said."""
+
+    model: str | None = None
+    params: float | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    sequence: int | None = None
+    batch: float | None = None
+    micro_batch: float | None = None
+    gradient_bytes: int | None = None
+    recompute: Recompute | None = None
+    gpu: str = ""
+    gpus: int = 1
+    gpus_per_node: int | None = None
+    links: Sequence[str] = ()
+    network: str = "ib400"
+    strategy: str = "data"
+    zero: Zero = 0
+    schedule: Schedule = "1f1b"
+    mfu: tuple[float, float] | None = None
+
+
+def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Question:
+    """The question that words ask.
+
+    Args:
+        words: of the user.
+        facts: on file.
+        measured: a campaign to start from; None is facts alone.
+
+    Raises:
+        ConfigError: if a word means nothing, or too little is said.
+    """
+    title, sample, workload, notes = _workload(words, facts)
+    kind, peaks = facts.gpu(words.gpu)
+    links = measured.links if measured else {}
+    node = words.gpus_per_node or _node(peaks)
+    asked = words.links or tuple(links) or own_links(kind, facts, words.gpus)
+    if not asked:
+        raise ConfigError(
+            "no link of a GPU is on file",
+            where="--link",
+            found=kind,
+            expected="a link by name",
+            next_step="give its rate in one direction: --link 900GB/s, say",
+        )
+    return Question(
+        title=title,
+        sample=sample,
+        workload=workload,
+        kind=kind,
+        peak=_nominal(peaks, "bfloat16_dense_flops"),
+        memory=_nominal(peaks, "memory_bytes"),
+        layout=replace(
+            layout_of(words.strategy, words.gpus, workload),
+            zero=words.zero,
+            schedule=words.schedule,
+        ),
+        gpus_per_node=node,
+        links=tuple(offer(word, kind, facts, links) for word in dict.fromkeys(asked)),
+        network=offer(words.network, kind, facts, {}),
+        mfu=_mfu(words, facts, measured, peaks),
+        overlap=ANY_OVERLAP,
+        notes=notes,
+    )
+
+
+def layout_of(strategy: str, gpus: int, workload: Workload) -> Layout:
+    """Degrees from words: `data`, `tensor`, or `tensor=8,pipeline=4`; what is left is data.
+
+    Raises:
+        ConfigError: if a word is unknown, or GPUs, layers, heads or experts cannot be divided so.
+    """
+    degrees = dict.fromkeys(DEGREES, 1)
+    for part in strategy.split(","):
+        name, _, number = part.strip().partition("=")
+        if name not in DEGREES or (number and not re.fullmatch(r"[1-9]\d*", number)):
+            raise ConfigError(
+                "no such strategy",
+                where="--strategy",
+                found=part,
+                expected=f"{', '.join(DEGREES)}, best, or degrees such as tensor=8,pipeline=4",
+            )
+        degrees[name] = int(number) if number else gpus
+    _check_degrees(degrees, gpus, workload)
+    replica = degrees["tensor"] * degrees["pipeline"]
+    return Layout(gpus // replica, degrees["tensor"], degrees["pipeline"], degrees["expert"])
+
+
+def own_links(kind: str, facts: Facts, gpus: int) -> tuple[str, ...]:
+    """Links to compare where none is named: NVLink if it joins so many, and PCIe if it has it."""
+    peaks, linked = facts.gpus.root[kind], facts.links.gpus.get(kind)
+    domain = peaks.nvlink_domain.value if peaks.nvlink_domain else 0
+    if linked is None:
+        return ()
+    joined = linked.nvlink_bytes_per_s and domain >= min(gpus, _node(peaks))
+    known = {"nvlink": joined, "pcie": linked.pcie_generation}
+    return tuple(word for word, there in known.items() if there)
+
+
+def _check_degrees(degrees: Mapping[str, int], gpus: int, workload: Workload) -> None:
+    """Refuse what cannot be divided evenly, all at once."""
+    replica = degrees["tensor"] * degrees["pipeline"]
+    experts = workload.experts.number if workload.experts else degrees["expert"]
+    parts = (
+        (gpus, replica * degrees["expert"], "GPUs", "tensor x pipeline x expert"),
+        (workload.heads, degrees["tensor"], "attention heads", "tensor"),
+        (workload.layers, degrees["pipeline"], "layers", "pipeline"),
+        (experts, degrees["expert"], "experts of a layer", "expert"),
+    )
+    wrong = [
+        f"{whole} {what} are not a multiple of {name} = {share}"
+        for whole, share, what, name in parts
+        if whole % share
+    ]
+    if degrees["expert"] > 1 and workload.experts is None:
+        wrong.append("the model has no experts")
+    if degrees["data"] not in (1, gpus, gpus // max(1, replica)):
+        wrong.append(f"data = {degrees['data']} is not what the others leave of {gpus} GPUs")
+    if wrong:
+        raise ConfigError(
+            "a strategy that does not divide the step", where="--strategy", found="\n".join(wrong),
+            expected="even shares; data is what tensor and pipeline leave",
+        )  # fmt: skip
+
+
+def _workload(words: Words, facts: Facts) -> tuple[str, str, Workload, tuple[str, ...]]:
+    """Title, name of a sample, the model, and what was assumed of it."""
+    if words.model:
+        preset, workload = facts.preset(words.model)
+        return preset.title, preset.sample, _checked(_changed(workload, words)), ()
+    missing = [f"--{n}" for n in ("params", "batch", "sequence") if getattr(words, n) is None]
+    if missing:
+        raise ConfigError(
+            "too little is said of the model",
+            found=f"no {', '.join(missing)}",
+            expected=f"a model by name ({', '.join(facts.presets)}), or these",
+        )
+    bare = _shaped(cast(float, words.params), words)
+    told = ("layers", "hidden", "heads")
+    notes = [f"{n} = {getattr(bare, n)}" for n in told if getattr(words, n) is None]
+    title = f"model of {significant(bare.parameters / 1e9)} billion parameters"
+    return title, "sequence", _checked(_changed(bare, words)), tuple(notes)
+
+
+def _shaped(parameters: float, words: Words) -> Workload:
+    """A decoder of usual shape: 12 x layers x width^2 parameters.
+
+    Source: Kaplan et al., arXiv:2001.08361, section 2.1 (parameters without embeddings).
+    """
+    layers = words.layers or max(1, round((parameters / (12 * WIDTH_OVER_LAYERS**2)) ** (1 / 3)))
+    hidden = words.hidden or HEAD_WIDTH * max(
+        1, round((parameters / (12 * layers)) ** 0.5 / HEAD_WIDTH)
+    )
+    heads = words.heads or max(1, hidden // HEAD_WIDTH)
+    return Workload(parameters, layers, hidden, heads, words.sequence or 1, words.batch or 1)
+
+
+def _changed(workload: Workload, words: Words) -> Workload:
+    """A model with what the user says otherwise."""
+    said: dict[str, Any] = {
+        "parameters": words.params,
+        "layers": words.layers,
+        "hidden": words.hidden,
+        "heads": words.heads,
+        "sequence_length": words.sequence,
+        "batch_per_gpu": words.batch,
+        "micro_batch": words.micro_batch,
+        "gradient_bytes": words.gradient_bytes,
+        "recompute": words.recompute,
+    }
+    return replace(workload, **{name: value for name, value in said.items() if value is not None})
+
+
+def _checked(workload: Workload) -> Workload:
+    """A model whose batch is made of whole micro-batches.
+
+    Raises:
+        ConfigError: if it is not.
+    """
+    part = workload.micro_batch
+    if part and workload.batch_per_gpu % part:
+        raise ConfigError(
+            "micro-batches that do not fill the batch",
+            where="--micro-batch",
+            found=f"{workload.batch_per_gpu:g} samples a GPU, {part:g} in a micro-batch",
+            expected="a batch that is a multiple of the micro-batch",
+        )
+    return workload
+
+
+def _node(peaks: GpuPeaks) -> int:
+    """GPUs of a node: those that NVLink joins, unless a bridge joins just two cards."""
+    domain = peaks.nvlink_domain.value if peaks.nvlink_domain else NODE
+    return max(NODE, domain)
+
+
+def _nominal(peaks: GpuPeaks, field: Literal["bfloat16_dense_flops", "memory_bytes"]) -> Estimate:
+    fact = getattr(peaks, field)
+    return Estimate(fact.value, fact.value, "nominal", fact.source)
+
+
+def _mfu(words: Words, facts: Facts, measured: Calibration | None, peaks: GpuPeaks) -> Estimate:
+    """As given, as measured, or as published; measured on another GPU it is told to be."""
+    if words.mfu:
+        return Estimate(*words.mfu, "given", "as asked for")
+    if measured and measured.mfu:
+        strange = ", ".join(name for name in measured.gpus if name not in peaks.names)
+        note = f", measured on {strange}, another GPU" if strange else ""
+        return replace(measured.mfu, basis=measured.mfu.basis + note)
+    figure = facts.modelling.mfu
+    basis = f"{figure.condition}; {figure.source}"
+    return Estimate(figure.value, figure.most or figure.value, "published", basis)

@@ -1,0 +1,202 @@
+"""Links that a model may be asked about: what they are called, their rate and latency.
+
+Layer: analysis. Reads no file. A rate is what a ring reaches in one direction. It is published
+where somebody measured this GPU, else assumed: the nominal rate times the shares that other GPUs
+reach on a link of this kind.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from commwall.analysis.assumptions import Facts
+from commwall.judge.facts import LANES
+from commwall.model.estimates import Estimate
+from commwall.model.links import Link
+from commwall.schema.achieved import Achieved, LinkPath
+from commwall.schema.errors import ConfigError, UnitError
+from commwall.schema.facts import Figure
+from commwall.schema.quantities import unit_of
+from commwall.schema.units import rate_text
+
+End = Literal["slow", "fast"]
+NVLINK_PATHS: frozenset[LinkPath] = frozenset({"nvswitch", "nvlink_mesh", "nvlink_bridge"})
+PCIE_PATHS: frozenset[LinkPath] = frozenset({"pcie"})
+NETWORKS = {"hdr": 200, "ndr": 400, "xdr": 800}
+"""Generation of InfiniBand -> Gbit/s of a port, as it is sold."""
+FORMS = "nvlink, nvlink4, pcie, pcie5, ib400, roce400, ndr, or a rate such as 25GB/s"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A link that is asked about."""
+
+    name: str
+    """For readers."""
+    bytes_per_s: Estimate
+    latency_s: Estimate
+    joins: int | None = None
+    """GPUs that it joins at most; None is any number."""
+    switch_share: float = 0.0
+    """See `commwall.model.links.Link`."""
+    overlap: Estimate | None = None
+    """Share of what could be hidden that is over this link; None where nobody measured it."""
+
+    def at(self, end: End) -> Link:
+        """The link at its slow or its fast end."""
+        if end == "slow":
+            return Link(self.latency_s.high, self.bytes_per_s.low, self.switch_share)
+        return Link(self.latency_s.low, self.bytes_per_s.high, self.switch_share)
+
+
+def offer(word: str, kind: str, facts: Facts, measured: Mapping[str, Offer]) -> Offer:
+    """The link that a word means.
+
+    Args:
+        word: one of `FORMS`, or a platform of a campaign.
+        kind: key of the GPU.
+        facts: on file.
+        measured: platform -> its link as a campaign measured it.
+
+    Raises:
+        ConfigError: if there is no such link, or the GPU has none.
+    """
+    if word in measured:
+        return measured[word]
+    found = re.fullmatch(r"(nvlink|pcie|ib|roce)(\d*)|(hdr|ndr|xdr)", word.lower())
+    if not found:
+        return _of_rate(word, facts, measured)
+    family, number = (found[1], found[2]) if found[1] else ("ib", str(NETWORKS[found[3]]))
+    generation = int(number) if number else None
+    if family == "nvlink":
+        return _nvlink(kind, generation, facts)
+    return _pcie(kind, generation, facts) if family == "pcie" else _network(word, generation, facts)
+
+
+def _nvlink(kind: str, generation: int | None, facts: Facts) -> Offer:
+    gpu, peaks = facts.links.gpus.get(kind), facts.gpus.root[kind]
+    own = peaks.nvlink_generation
+    if not gpu or not own or not gpu.nvlink_bytes_per_s or not peaks.nvlink_domain:
+        raise _no_link(kind, "nvlink", "no NVLink of it is on file", "pcie")
+    if generation not in (None, own.value):
+        raise _no_link(
+            kind, f"nvlink{generation}", f"its NVLink is of generation {own.value}", "nvlink"
+        )
+    rate = gpu.nvlink_bytes_per_s
+    share = facts.modelling.switch_share.get(own.value) if gpu.reach == "switch" else None
+    return Offer(
+        name=f"NVLink {own.value}",
+        bytes_per_s=_achieved(kind, NVLINK_PATHS, rate.value, facts),
+        latency_s=_latency(facts.modelling.nvlink_latency),
+        joins=peaks.nvlink_domain.value,
+        switch_share=share.value if share else 0.0,
+    )
+
+
+def _pcie(kind: str, generation: int | None, facts: Facts) -> Offer:
+    gpu = facts.links.gpus.get(kind)
+    own = gpu.pcie_generation if gpu else None
+    wanted = generation or (own.value if own else None)
+    lane = facts.links.links.pcie.get(wanted) if wanted else None
+    if not wanted or not lane:
+        raise _no_link(kind, f"pcie{generation or ''}", "no such rate is on file", "pcie4")
+    if own and wanted > own.value:
+        raise _no_link(kind, f"pcie{wanted}", f"it speaks generation {own.value} at most", "pcie")
+    measured_kind = kind if own and wanted == own.value else None
+    return Offer(
+        name=f"PCIe {wanted}.0 x{LANES}",
+        bytes_per_s=_achieved(measured_kind, PCIE_PATHS, lane.value * LANES, facts),
+        latency_s=_latency(facts.modelling.pcie_latency),
+    )
+
+
+def _network(word: str, rate: int | None, facts: Facts) -> Offer:
+    port = facts.links.links.infiniband.get(rate) if rate else None
+    if not port:
+        known = ", ".join(f"ib{each}" for each in facts.links.links.infiniband)
+        raise ConfigError("no such network", found=word, expected=known)
+    share = facts.modelling.network_share
+    most = share.most or share.value
+    family = "RoCE" if word.lower().startswith("roce") else "InfiniBand"
+    ends = f"{share.value:g} to {most:g}"
+    words = f"{rate_text(port.value)} nominal in one direction x {ends}, {share.source}"
+    return Offer(
+        name=f"{family} {rate} Gbit/s",
+        bytes_per_s=Estimate(port.value * share.value, port.value * most, "assumed", words),
+        latency_s=_latency(facts.modelling.network_latency),
+    )
+
+
+def _of_rate(word: str, facts: Facts, measured: Mapping[str, Offer]) -> Offer:
+    """A rate as somebody gives it, in one direction."""
+    found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*([A-Za-z]+/s)", word)
+    expected = ", ".join([FORMS, *measured])
+    if not found:
+        raise ConfigError("no such link", where="--link", found=word, expected=expected)
+    try:
+        value, unit = float(found[1]), unit_of(found[2])
+    except (ValueError, UnitError) as error:
+        raise ConfigError("no such link", where="--link", found=word, expected=expected) from error
+    rate = value * unit.value
+    if unit.dimension != unit_of("byte/s").dimension or rate <= 0:
+        raise ConfigError("no rate of a link", where="--link", found=word, expected="25GB/s, say")
+    given = Estimate(rate, rate, "given", "as asked for, in one direction, whatever carries it")
+    return Offer(f"a link of {rate_text(rate)}", given, _latency(facts.modelling.pcie_latency))
+
+
+def _achieved(
+    kind: str | None, paths: frozenset[LinkPath], nominal: float, facts: Facts
+) -> Estimate:
+    """What rings reach of a link: this GPU's published rates, else shares of others'."""
+    every = facts.links.achieved.root.values()
+    rings = [e for e in every if e.path in paths and e.algorithm != "nvls" and _sums(e)]
+    own = [each for each in rings if kind in each.gpus]
+    if own:
+        ends = [
+            end for each in own for end in (each.largest, each.most_bytes_per_s or each.largest)
+        ]
+        sources = "; ".join(dict.fromkeys(each.source for each in own))
+        ranks = ", ".join(map(str, sorted({number for each in own for number in each.ranks})))
+        words = f"all-reduce by rings of large messages among {ranks} {kind}, {sources}"
+        return Estimate(min(ends), max(ends), "published", words)
+    # More than the nominal rate is no ring's doing, whatever a source leaves untold.
+    shares = [share for each in rings for share in _shares(each, paths, facts) if share <= 1]
+    if not shares:
+        return Estimate(nominal, nominal, "nominal", f"{rate_text(nominal)} in one direction")
+    low, high = min(shares), max(shares)
+    words = (
+        f"{rate_text(nominal)} nominal in one direction x {low:.2f} to {high:.2f}, the shares that "
+        "other GPUs' published rates have of such links"
+    )
+    return Estimate(nominal * low, nominal * high, "assumed", words)
+
+
+def _sums(each: Achieved) -> bool:
+    return each.collective == "all_reduce"
+
+
+def _shares(each: Achieved, paths: frozenset[LinkPath], facts: Facts) -> Iterator[float]:
+    """Published rate over nominal rate, of each GPU that it holds for and whose link is on file."""
+    for kind in each.gpus:
+        gpu = facts.links.gpus.get(kind)
+        slot = facts.links.slot_of(gpu)
+        nvlink = gpu.nvlink_bytes_per_s.value if gpu and gpu.nvlink_bytes_per_s else None
+        nominal = nvlink if paths is NVLINK_PATHS else slot[1] if slot else None
+        if nominal:
+            yield each.largest / nominal
+
+
+def _latency(figure: Figure) -> Estimate:
+    words = f"a step of {figure.condition}, {figure.source}"
+    return Estimate(figure.value, figure.most or figure.value, "published", words)
+
+
+def _no_link(kind: str, word: str, why: str, instead: str) -> ConfigError:
+    return ConfigError(
+        f"{kind} has no such link",
+        where="--link",
+        found=f"{word}: {why}",
+        expected=FORMS,
+        next_step=f"ask for {instead}, or for a rate",
+    )

@@ -1,0 +1,234 @@
+"""An answer in lines: what, how much, how that is known, and what it rests on.
+
+Layer: analysis. Reads and writes no file.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from commwall.analysis.whatif import Answer, OverLink, Question, Way
+from commwall.analysis.wording import signed_share_text, span_text
+from commwall.model.estimates import Estimate, Origin
+from commwall.model.layout import Layout, micro_batches
+from commwall.model.memory import ADAM
+from commwall.model.strategies import bubble_share
+from commwall.schema.units import significant, time_text, volume_text
+
+STRATEGIES = ("data", "tensor", "pipeline", "expert")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of an answer."""
+
+    what: str
+    value: str
+    origin: Origin
+    basis: str
+
+
+def heading(question: Question) -> str:
+    """The question in one sentence."""
+    workload = question.workload
+    samples = f"{workload.batch_per_gpu:g} {question.sample}s of {workload.sequence_length} tokens"
+    nodes = f" in {question.nodes} nodes" if question.nodes > 1 else ""
+    return (
+        f"{question.title} on {question.gpus} {question.kind}{nodes}: {samples} a GPU and step, "
+        f"{layout_text(question.layout)}"
+    )
+
+
+def layout_text(layout: Layout) -> str:
+    """Degrees in words: "data 16 x tensor 8"."""
+    degrees = [f"{name} {getattr(layout, name)}" for name in STRATEGIES[:3]]
+    used = [text for text in degrees if not text.endswith(" 1")] or ["one GPU"]
+    schedule = f" ({layout.schedule})" if int(layout.pipeline) > 1 else ""
+    experts = f", experts over {layout.expert}" if int(layout.expert) > 1 else ""
+    zero = f", ZeRO stage {layout.zero}" if layout.zero else ""
+    return " x ".join(used) + schedule + experts + zero
+
+
+def answer_lines(answer: Answer) -> tuple[Line, ...]:
+    """All lines of an answer, what it rests on last."""
+    return (
+        Line("compute of a step", seconds_text(answer.compute), "modelled", _work_text(answer)),
+        *_volume_lines(answer),
+        *_memory_lines(answer),
+        *(line for over in answer.over for line in _link_lines(over, answer)),
+        *_gain_lines(answer),
+        *_assumptions(answer),
+    )
+
+
+def seconds_text(estimate: Estimate) -> str:
+    """A time between its ends."""
+    return _times_text(estimate.low, estimate.high)
+
+
+def gain_text(estimate: Estimate) -> str:
+    """A gain between its ends."""
+    return span_text(signed_share_text(estimate.low), signed_share_text(estimate.high))
+
+
+def percents_text(share: Estimate) -> str:
+    """A share between its ends, with a true minus sign."""
+    ends = (f"{100 * end:.0f} %".replace("-", "−") for end in (share.low, share.high))
+    return span_text(*ends)
+
+
+def per_gradient_byte(answer: Answer) -> Estimate | None:
+    """Compute of a step for each byte of gradients, where the step lies on the break-even curve
+    [s/byte]; None where none are exchanged."""
+    exchanged = float(answer.exchanged.gradients)
+    if not exchanged:
+        return None
+    words = "compute of a step over its gradients"
+    return Estimate(
+        answer.compute.low / exchanged, answer.compute.high / exchanged, "modelled", words
+    )
+
+
+def per_gb_text(seconds_per_byte: float) -> str:
+    """Compute for each gigabyte of gradients (1 GB = 10^9 byte)."""
+    return f"{time_text(seconds_per_byte * 1e9)} per GB"
+
+
+def way_rows(ways: Iterable[Way]) -> Iterator[tuple[str, str, str]]:
+    """Layout, step time and memory of each way of a sweep, in words."""
+    for way in ways:
+        yield layout_text(way.layout), seconds_text(way.step), volume_text(way.memory_bytes)
+
+
+def scale_rows(answers: Iterable[Answer]) -> Iterator[tuple[str, ...]]:
+    """GPUs, step time over each link in the order asked for, samples per second over the best."""
+    for each in answers:
+        steps = {over.link.name: seconds_text(over.step) for over in each.over}
+        samples = each.question.workload.batch_per_gpu * each.question.gpus
+        best = each.over[0].step
+        rate = span_text(significant(samples / best.high), significant(samples / best.low))
+        asked = [steps[link.name] for link in each.question.links]
+        yield f"{each.question.gpus:,}", *asked, f"{rate} samples/s"
+
+
+def _work_text(answer: Answer) -> str:
+    question = answer.question
+    flops, mfu = question.workload.flops_per_gpu, question.mfu
+    again = ", forward pass repeated" if question.workload.recompute == "full" else ""
+    return (
+        f"{significant(flops / 1e12)} TFLOP a GPU{again} at {percents_text(mfu)} of "
+        f"{significant(question.peak.low / 1e12)} TFLOP/s"
+    )
+
+
+def _volume_lines(answer: Answer) -> Iterator[Line]:
+    question, volumes = answer.question, answer.exchanged
+    each = question.workload.gradient_bytes
+    basis = {
+        "gradients": f"{each} byte a parameter that a GPU holds, all-reduced once a step",
+        "tensor": "4 all-reduces a layer and micro-batch",
+        "pipeline": "each micro-batch to the next stage, and its gradient back",
+        "expert": "4 all-to-alls a layer and micro-batch",
+    }
+    found = {name: float(getattr(volumes, name)) for name in basis}
+    for name, amount in found.items():
+        if amount:
+            what = "bytes synchronised" if name == "gradients" else f"bytes of {name} parallelism"
+            yield Line(f"{what}, each GPU", volume_text(amount), "modelled", basis[name])
+    if not any(found.values()):
+        yield Line("bytes exchanged", "none", "modelled", "one GPU has nobody to exchange with")
+    x = per_gradient_byte(answer)
+    if x:
+        text = span_text(per_gb_text(x.low), per_gb_text(x.high)).replace(" per GB to", " to")
+        yield Line("compute for the bytes synchronised", text, "modelled", x.basis)
+
+
+def _memory_lines(answer: Answer) -> Iterator[Line]:
+    question = answer.question
+    whole = answer.state_bytes + answer.activation_bytes
+    size = volume_text(question.memory.low)
+    verdict = "fits" if answer.fits else "does not fit"
+    yield Line(
+        "memory of a GPU", f"{volume_text(whole)} of {size}: {verdict}", "modelled",
+        f"{volume_text(answer.state_bytes)} of parameters, gradients and Adam "
+        f"({ADAM.whole:g} byte a parameter), {volume_text(answer.activation_bytes)} of "
+        "activations; not the framework's own, nor logits",
+    )  # fmt: skip
+    state = volume_text(ADAM.whole * question.workload.parameters)
+    told = f"{answer.fewest}" if answer.fewest else "no number is enough"
+    yield Line(
+        "fewest GPUs that hold it", told, "modelled",
+        f"{state} of state divided evenly, by ZeRO stage 3, tensor or pipeline parallelism, beside "
+        "these activations",
+    )  # fmt: skip
+
+
+def _link_lines(over: OverLink, answer: Answer) -> Iterator[Line]:
+    link, question = over.link, answer.question
+    rate, network = link.bytes_per_s, question.network.bytes_per_s
+    ends = span_text(_rate(rate.low), _rate(rate.high))
+    beyond = f", {span_text(_rate(network.low), _rate(network.high))} between nodes"
+    between = beyond if question.nodes > 1 else ""
+    yield Line(
+        f"{link.name}: exchanges alone", seconds_text(over.communication), "modelled",
+        f"{ends} in one direction{between}",
+    )  # fmt: skip
+    yield Line(f"{link.name}: step", seconds_text(over.step), "modelled", _parts_text(over, answer))
+
+
+def _parts_text(over: OverLink, answer: Answer) -> str:
+    """What is waited for beside compute, at both ends."""
+    names = {
+        "gradients_s": "gradients", "tensor_s": "tensor parallelism", "stages_s": "other stages",
+        "expert_s": "experts", "bubble_s": "the pipeline's bubble",
+    }  # fmt: skip
+    parts = []
+    for field, name in names.items():
+        low, high = sorted(float(getattr(step, field)) for step in (over.fast, over.slow))
+        if high > 0:
+            parts.append(f"{_times_text(low, high)} for {name}")
+    layout = answer.question.layout
+    if int(layout.pipeline) > 1:
+        several = micro_batches(answer.question.workload, layout)
+        share = float(bubble_share(layout.pipeline, several))
+        parts.append(f"bubble {100 * share:.1f} % with {float(several):g} micro-batches")
+    return "compute, and waiting " + ", ".join(parts) if parts else "compute alone"
+
+
+def _gain_lines(answer: Answer) -> Iterator[Line]:
+    for each in answer.gains:
+        what = f"gain of {each.faster.name} over {each.slower.name}"
+        yield Line(
+            what, gain_text(each.gain), "modelled", "step time ratio less 1, one MFU on both sides"
+        )
+
+
+def _assumptions(answer: Answer) -> Iterator[Line]:
+    question = answer.question
+    mfu = question.mfu
+    yield Line("MFU without waiting", percents_text(mfu), mfu.origin, mfu.basis)
+    overlaps = dict.fromkeys(link.overlap or question.overlap for link in question.links)
+    for each in overlaps:
+        yield Line("of what could be hidden is", percents_text(each), each.origin, each.basis)
+    peak = f"{significant(question.peak.low / 1e12)} TFLOP/s"
+    yield Line("peak in bfloat16, dense", peak, question.peak.origin, question.peak.basis)
+    used = [*question.links, *([question.network] if question.nodes > 1 else [])]
+    for link in used:
+        rate = link.bytes_per_s
+        text = span_text(_rate(rate.low), _rate(rate.high))
+        yield Line(f"rate of {link.name}", text, rate.origin, rate.basis)
+    for link in used:
+        text = seconds_text(link.latency_s)
+        yield Line(f"latency of {link.name}", text, link.latency_s.origin, link.latency_s.basis)
+    for note in question.notes:
+        yield Line("shape of the model", note, "assumed", "usual shape of a decoder of this size")
+
+
+def _times_text(low: float, high: float) -> str:
+    """A time between its ends; none has no unit."""
+    if not high:
+        return "none"
+    return span_text(time_text(low), time_text(high)) if low else f"0 to {time_text(high)}"
+
+
+def _rate(bytes_per_s: float) -> str:
+    return f"{significant(bytes_per_s / 1e9)} GB/s"

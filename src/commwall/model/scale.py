@@ -1,0 +1,81 @@
+"""Time of a step on any number of GPUs: compute, exchanges and bubble added up.
+
+Layer: model. Reads and writes no file.
+"""
+
+from dataclasses import dataclass
+
+from commwall.model.layout import Layout, micro_batches
+from commwall.model.links import Fabric, Values
+from commwall.model.overlap import BACKWARD_SHARE, exposed_s
+from commwall.model.strategies import (
+    expert_exchange_s,
+    gradient_exchange_s,
+    stage_exchange_s,
+    tensor_exchange_s,
+)
+from commwall.model.workload import Workload
+
+BUCKET_BYTES = 25 * 2**20
+"""Source: PyTorch, DistributedDataParallel, default of `bucket_cap_mb`: 25 MiB."""
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Parts of a step, one after the other [s]."""
+
+    compute_s: Values
+    tensor_s: Values
+    expert_s: Values
+    bubble_s: Values
+    """A stage waits while the pipeline fills and drains."""
+    stages_s: Values
+    """Messages between stages that are waited for."""
+    gradients_s: Values
+    """Exchange of gradients that the backward pass does not hide."""
+    exchange_s: Values
+    """The whole exchange of gradients with nothing in the way; not a part of its own."""
+
+    @property
+    def whole_s(self) -> Values:
+        """The step [s]."""
+        waited = self.tensor_s + self.expert_s + self.bubble_s + self.stages_s + self.gradients_s
+        return self.compute_s + waited
+
+
+def step_time(
+    workload: Workload,
+    layout: Layout,
+    fabric: Fabric,
+    *,
+    flops_per_s: Values,
+    overlap: Values,
+    bucket_bytes: float = BUCKET_BYTES,
+) -> StepTime:
+    """Time of a step.
+
+    Args:
+        workload: what is trained.
+        layout: how GPUs share it; arrays give arrays.
+        fabric: links of the cluster.
+        flops_per_s: FLOPs of the model that a GPU does in a second of pure compute [FLOP/s].
+        overlap: share of what could be hidden that is, between 0 and 1.
+        bucket_bytes: of gradients that are exchanged together [byte].
+    """
+    compute_s = workload.work_share * workload.flops_per_gpu / flops_per_s
+    tensor_s = tensor_exchange_s(workload, layout, fabric)
+    expert_s = expert_exchange_s(workload, layout, fabric)
+    busy_s = compute_s + tensor_s + expert_s
+    exchange_s = gradient_exchange_s(workload, layout, fabric, bucket_bytes)
+    # Gradients are whole only in the backward pass of the last micro-batch.
+    several = micro_batches(workload, layout)
+    window = BACKWARD_SHARE / several
+    return StepTime(
+        compute_s=compute_s,
+        tensor_s=tensor_s,
+        expert_s=expert_s,
+        bubble_s=busy_s * (layout.pipeline - 1) / several,
+        stages_s=stage_exchange_s(workload, layout, fabric, overlap),
+        gradients_s=exposed_s(compute_s, exchange_s, overlap, window),
+        exchange_s=exchange_s,
+    )

@@ -1,0 +1,254 @@
+"""`commwall whatif`: words to questions, labels of answers, clear errors; facts as they are."""
+
+import dataclasses
+import re
+from typing import get_args
+
+import pytest
+
+from commwall.analysis.asking import Words, layout_of, question_of
+from commwall.analysis.assumptions import Facts, read_assumptions
+from commwall.analysis.offers import offer
+from commwall.analysis.whatif import answer, at_scale, fastest_ways
+from commwall.analysis.whatif_words import answer_lines, heading, layout_text
+from commwall.cli.main import main
+from commwall.model.estimates import Estimate, Origin
+from commwall.model.layout import Layout
+from tests.clock import cpu_seconds
+from tests.contracts.tree import ROOT
+
+PRESETS = ("bert-large", "vit-large-16", "llama-7b", "mixtral-8x7b")
+ROUNDED = 1 - 1e-9
+ASKED_FOR = (
+    "a100-pcie-80gb", "a100-sxm-80gb", "rtx-3090", "rtx-4090", "h100-sxm", "h200-sxm", "b200-sxm",
+    "gb200",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return read_assumptions(ROOT)
+
+
+@pytest.fixture(autouse=True)
+def read_once(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verb reads its files in half a second: once is enough for all tests of this module."""
+    monkeypatch.setattr("commwall.cli.whatif.read_assumptions", lambda root: facts)
+
+
+def whatif(*words: str) -> int:
+    return main(["whatif", *words])
+
+
+def told(line: str, text: str) -> tuple[str, str]:
+    """Value and label of a printed line."""
+    (found,) = re.findall(rf"^{re.escape(line)} {{2,}}(.+?) {{2,}}(\w+)$", text, re.MULTILINE)
+    return found
+
+
+@pytest.mark.parametrize("model", PRESETS)
+@pytest.mark.parametrize("kind", ASKED_FOR)
+def test_every_model_is_answered_on_every_gpu(model: str, kind: str, facts: Facts) -> None:
+    question = question_of(Words(model=model, gpu=kind, gpus=2), facts, None)
+    found = answer(question)
+    lines = answer_lines(found)
+    assert {line.origin for line in lines} <= set(get_args(Origin))
+    assert all(line.basis and line.value for line in lines)
+    assert found.compute.low < found.compute.high
+    for over in found.over:
+        assert found.compute.low * ROUNDED <= over.step.low < over.step.high
+        most = found.compute.high + over.communication.high
+        assert over.step.high * ROUNDED <= most
+    for gain in found.gains:
+        assert gain.gain.low <= gain.gain.high
+    assert f"{question.title} on 2 {kind}:" in heading(question)
+
+
+def test_parameters_are_those_that_papers_state(facts: Facts) -> None:
+    sizes = {name: facts.preset(name)[1] for name in PRESETS}
+    assert sizes["llama-7b"].parameters == pytest.approx(6.7e9, rel=0.01)
+    assert sizes["bert-large"].parameters == pytest.approx(340e6, rel=0.02)
+    assert sizes["mixtral-8x7b"].active_parameters == pytest.approx(12.9e9)
+
+
+def test_a_link_says_how_its_rate_is_known(facts: Facts) -> None:
+    expected = {
+        "nvlink": ("published", 363e9, 368e9),
+        "nvlink4": ("published", 363e9, 368e9),
+        "pcie5": ("assumed", 20e9, 63e9),
+        "ib400": ("assumed", 46e9, 48e9),
+        "ndr": ("assumed", 46e9, 48e9),
+        "roce400": ("assumed", 46e9, 48e9),
+        "25GB/s": ("given", 25e9, 25e9),
+        "200 Gb/s": ("given", 25e9, 25e9),
+    }
+    for word, (origin, least, most) in expected.items():
+        rate = offer(word, "h200-sxm", facts, {}).bytes_per_s
+        assert rate.origin == origin, word
+        assert least - 1 <= rate.low <= rate.high <= most + 1, word
+    assert offer("pcie", "a100-pcie-80gb", facts, {}).bytes_per_s.origin == "published"
+    assert offer("pcie3", "a100-pcie-80gb", facts, {}).bytes_per_s.origin == "assumed"
+    assert offer("nvlink", "h200-sxm", facts, {}).joins == 8
+    assert offer("nvlink", "gb200", facts, {}).joins == 72
+    # 56.25 GB/s a direction, not the 600 of hearsay, and pairs only.
+    bridge = offer("nvlink", "rtx-3090", facts, {})
+    assert bridge.joins == 2 and bridge.switch_share == 0
+    assert 0.3 * 56.25e9 < bridge.bytes_per_s.low < bridge.bytes_per_s.high <= 56.25e9
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("llama-7b", "--gpu", "h300"), "did you mean"),
+        (("llama-7b", "--gpu", "a100"), "a100-sxm-80gb, a100-sxm-40gb"),
+        (("llama-7b", "--gpu", "rubin-sxm", "--gpus", "8"), "--link 900GB/s, say"),
+        (("llama-7b", "--gpu", "v100-sxm"), "peak in bfloat16 or size of memory is missing"),
+        (("lama-7b", "--gpu", "h200"), "did you mean 'llama-7b'?"),
+        (("--params", "7B", "--gpu", "h200"), "no --batch, --sequence"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "nvlink3"), "generation 4"),
+        (("llama-7b", "--gpu", "rtx-4090", "--gpus", "8", "--link", "nvlink"), "no NVLink of it"),
+        (("llama-7b", "--gpu", "a100-sxm-80gb", "--gpus", "8", "--link", "pcie5"), "4 at most"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "25 apples/s"), "no such link"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "5FLOP/s"), "no rate of a link"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "16", "--network", "ib300"), "ib200, ib400"),
+        (("llama-7b", "--gpu", "a100-pcie-80gb", "--gpus", "8", "--link", "nvlink"), "joins 2"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "10", "--strategy", "tensor=5"), "32 attention"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--strategy", "tensor=0"), "such strategy"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--strategy", "luck"), "data, tensor"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--strategy", "expert=2"), "has no experts"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--micro-batch", "3"), "a multiple of the"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8,12", "--strategy", "tensor=8"), "divided so"),
+    ],
+)  # fmt: skip
+def test_what_means_nothing_is_refused(
+    words: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert whatif(*words) == 2
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--gpus", "0"), ("--gpus", "8,x"), ("--batch", "-4"), ("--layers", "2.5"), ("--mfu", "40"),
+     ("--mfu", "0.5-0.3")],
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        whatif("llama-7b", "--gpu", "h200", *words)
+    assert f"argument {words[0]}:" in capsys.readouterr().err
+
+
+def test_the_answer_for_a_decoder(capsys: pytest.CaptureFixture[str]) -> None:
+    """6 x 6.74e9 x 16384 and 12 x 32 x 4096 x 4096 x 16384 FLOP at 40 % of 989 TFLOP/s."""
+    machine = ("--gpu", "h200", "--gpus", "8", "--link", "nvlink4,25GB/s", "--mfu", "0.4")
+    assert whatif("llama-7b", *machine) == 0
+    text = capsys.readouterr().out
+    assert "No campaign is named" in text
+    assert told("compute of a step", text) == ("1.94 s", "modelled")
+    assert told("bytes synchronised, each GPU", text) == ("13.5 GB", "modelled")
+    assert told("memory of a GPU", text) == ("126 GB of 141 GB: fits", "modelled")
+    assert told("MFU without waiting", text) == ("40 %", "given")
+    assert told("peak in bfloat16, dense", text) == ("989 TFLOP/s", "nominal")
+    assert told("rate of NVLink 4", text) == ("363 to 367 GB/s", "published")
+    assert told("rate of a link of 25.0 GB/s", text) == ("25.0 GB/s", "given")
+    # 13.48 GB x 14/8 over 25 GB/s, in 515 buckets of 14 steps of 5.7 µs.
+    assert told("a link of 25.0 GB/s: exchanges alone", text) == ("985 ms", "modelled")
+    assert told("a link of 25.0 GB/s: step", text) == ("2.60 to 2.93 s", "modelled")
+
+
+def test_one_gpu_has_nobody_to_exchange_with(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("bert-large", "--gpu", "h200") == 0
+    text = capsys.readouterr().out
+    assert told("bytes exchanged", text) == ("none", "modelled")
+    assert told("NVLink 4: exchanges alone", text) == ("none", "modelled")
+    assert told("NVLink 4: step", text) == told("compute of a step", text)
+    assert told("gain of NVLink 4 over PCIe 5.0 x16", text) == ("0.0 %", "modelled")
+
+
+def test_gpipe_holds_more_than_1f1b(capsys: pytest.CaptureFixture[str]) -> None:
+    """16 micro-batches of a quarter of the layers, or 4 of them: 18.3 or 73 GB of activations."""
+    words = ("llama-7b", "--gpu", "h200", "--gpus", "4", "--strategy", "pipeline", "--schedule")
+    for schedule, activations in (("1f1b", "18.3 GB"), ("gpipe", "73.0 GB")):
+        assert whatif(*words, schedule) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"pipeline 4 ({schedule})" in text and f"{activations} of activations" in text
+        assert "bubble 15.8 % with 16 micro-batches" in text
+
+
+def test_a_model_of_which_little_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--params", "7e9", "--batch", "4", "--sequence", "2048", "--gpu", "h100-sxm")
+    assert whatif(*words, "--gpus", "8,64") == 0
+    text = capsys.readouterr().out
+    assert "model of 7.00 billion parameters on 8 h100-sxm" in text
+    assert len(re.findall("^shape of the model .* assumed$", text, re.MULTILINE)) == 3
+    assert "With more GPUs" in text
+    assert [line.split()[0] for line in text.splitlines()[-2:]] == ["8", "64"]
+
+
+def test_shares_of_a_strategy(facts: Facts) -> None:
+    _, decoder = facts.preset("llama-7b")
+    assert layout_of("data", 8, decoder) == Layout(8)
+    assert layout_of("tensor=8,pipeline=4", 64, decoder) == Layout(2, 8, 4)
+    assert layout_text(Layout(tensor=8, zero=1)) == "tensor 8, ZeRO stage 1"
+    assert layout_text(Layout(2, pipeline=4, schedule="gpipe")) == "data 2 x pipeline 4 (gpipe)"
+
+
+def test_the_best_layout_fits_and_is_the_fastest(facts: Facts) -> None:
+    """70 billion parameters: no GPU holds the whole model, and of what fits none is faster."""
+    words = Words(params=70e9, layers=80, hidden=8192, heads=64, sequence=4096, batch=2,
+                  micro_batch=1, gpu="h100-sxm", gpus=64)  # fmt: skip
+    question = question_of(words, facts, None)
+    ways = fastest_ways(question, question.links[0], most=100)
+    assert ways and all(way.memory_bytes <= 80e9 for way in ways)
+    assert all(int(way.layout.tensor * way.layout.pipeline) >= 14 for way in ways)
+    middles = [way.step.low + way.step.high for way in ways]
+    assert middles == sorted(middles)
+    first = answer(dataclasses.replace(question, layout=ways[0].layout))
+    assert first.fits
+    (same,) = [over.step for over in first.over if over.link == question.links[0]]
+    assert (same.low, same.high) == pytest.approx((ways[0].step.low, ways[0].step.high))
+
+
+def test_no_layout_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--params", "400B", "--batch", "1", "--sequence", "4096")
+    assert whatif(*words, "--gpu", "rtx-4090", "--gpus", "8", "--strategy", "best") == 0
+    assert "no layout fits" in capsys.readouterr().out
+
+
+def test_a_cluster_waits_longer_the_larger_it_is(facts: Facts) -> None:
+    question = question_of(Words(model="llama-7b", gpu="h100-sxm", gpus=8), facts, None)
+    found = [each.over[0].step.high for each in at_scale(question, (8, 64, 256, 1024))]
+    assert found == sorted(found)
+    assert found[-1] < 1.2 * found[0]  # its gradients travel in a tenth of its compute
+
+
+def test_all_strategies_and_links_on_1024_gpus_in_five_seconds(facts: Facts) -> None:
+    """Every GPU on file, its links and one given, all layouts of 8 to 1,024 GPUs."""
+    kinds = [kind for kind in facts.complete if facts.links.gpus.get(kind)]
+    counts = [2**power for power in range(3, 11)]
+    ways = []
+
+    def sweep() -> None:
+        for kind in kinds:
+            for gpus in counts:
+                words = Words(model="llama-7b", gpu=kind, gpus=gpus, micro_batch=1)
+                question = question_of(words, facts, None)
+                ways.extend(fastest_ways(question, link) for link in question.links)
+
+    assert cpu_seconds(sweep) < 5
+    assert len(ways) >= len(kinds) * len(counts)
+
+
+def test_gains_of_one_machine_share_what_nobody_measured(facts: Facts) -> None:
+    """Two links of one rate gain nothing over each other, whatever MFU and overlap are."""
+    question = question_of(
+        Words(model="bert-large", gpu="h200", gpus=8, links=("50GB/s", "400Gb/s")), facts, None
+    )
+    same = dataclasses.replace(question, links=(question.links[0], question.links[0]))
+    assert answer(same).gains[0].gain.low == answer(same).gains[0].gain.high == 0
+    apart = Estimate(0.1, 0.9, "measured", "each by itself")
+    own = tuple(dataclasses.replace(link, overlap=apart) for link in same.links)
+    wide = answer(dataclasses.replace(question, links=own)).gains[0].gain
+    assert wide.low < 0 < wide.high
