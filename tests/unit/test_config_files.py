@@ -169,9 +169,8 @@ def test_a_batch_of_a_sweep_that_is_another_case_is_refused(root: Path) -> None:
 
 def test_a_batch_that_is_no_number_is_told_with_its_case(root: Path) -> None:
     edit(root, DEMO, "batch_per_gpu: 16", "batch_per_gpu: [16, many]")
-    assert (
-        "cases.resnet-demo-b16-bmany.batch_per_gpu: Input should be a valid integer"
-        in refused(root)
+    assert "cases.resnet-demo-b16-bmany.batch_per_gpu: Input should be a valid integer" in refused(
+        root
     )
 
 
