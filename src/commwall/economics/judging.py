@@ -1,0 +1,189 @@
+"""Answers: for each subject, bought and rented, whether the faster link is worth it.
+
+Layer: economics. Reads and writes no file. All numbers are drawn together; the same key has the
+same draws in every answer of a scenario.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from commwall.economics.formulas import Value
+from commwall.economics.scenario import Entry, Scenario
+from commwall.economics.sensitivity import Flip, Swing, flips, middles, swings
+from commwall.economics.sums import Sums
+from commwall.economics.uncertain import Stated
+from commwall.economics.work import Subject
+from commwall.schema.economics import asked_keys
+
+DRAWS = 20_000
+"""Chosen: the ends of a 95 % interval are then known to about a hundredth of its width."""
+SOLVED = "published_payback_months"
+HOURS = "training_h"
+WayName = Literal["bought", "rented"]
+Decision = Literal["take", "leave", "open", "none"]
+"""open: the draws do not agree; none: the file does not state enough."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A result: its median, and the ends between which that share of the draws lies."""
+
+    median: float
+    low: float
+    high: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether all draws agree, because nothing that enters has a range."""
+        return self.low == self.high or abs(self.high - self.low) <= 1e-9 * abs(self.median)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a side is paid for, and what then decides."""
+
+    name: WayName
+    objective: Callable[[Sums], Value | None]
+    """Above 0 where the faster link is worth it; None where the file does not state enough."""
+
+
+BOUGHT = Way("bought", lambda sums: sums.net_present_value)
+RENTED = Way("rented", lambda sums: sums.rent_saved if sums.rents else None)
+WAYS = (BOUGHT, RENTED)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether the faster link is worth it for one subject, paid one way."""
+
+    subject: Subject
+    way: WayName
+    decision: Decision
+    reason: str | None
+    """Why there is no verdict."""
+    result: Spread | None
+    """Bought: net present value [money]; rented: share of the costs saved [1]."""
+    favour: float | None
+    """Share of the draws in which the faster link is worth it [1]."""
+    payback_months: Spread | None
+    """Of what is bought; infinite where it never pays back [month]."""
+    swings: tuple[Swing, ...]
+    flips: tuple[Flip, ...]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All that a scenario says of one subject."""
+
+    scenario: Scenario
+    subject: Subject
+    entries: Mapping[str, Entry]
+    """All that enters the sums, solved hours included."""
+    middle: Sums
+    draws: Sums
+    answers: tuple[Answer, ...]
+
+
+def judge(scenario: Scenario, subject: Subject, confidence: float, seed: int = 0) -> Judged:
+    """Answers for one subject, bought and rented.
+
+    Args:
+        scenario: what the sums rest on.
+        subject: a workload or a mix.
+        confidence: share of the draws that must agree, and that lies between two ends [1].
+        seed: of all draws.
+    """
+    entries = _entries(scenario, subject)
+    middle = Sums(scenario, subject, middles(entries))
+    draws = Sums(scenario, subject, _drawn(entries, seed))
+    answers = tuple(_answer(way, middle, draws, entries, confidence) for way in WAYS)
+    return Judged(scenario, subject, entries, middle, draws, answers)
+
+
+def spread(value: Value, confidence: float) -> Spread:
+    """Median and ends of some draws; infinite ones are beyond all others."""
+    drawn = np.atleast_1d(np.asarray(value, dtype=float))
+    tail = (1 - confidence) / 2
+    # No interpolation: between a number and infinity there is none.
+    found = np.quantile(drawn, [0.5, tail, 1 - tail], method="inverted_cdf")
+    return Spread(*map(float, found))
+
+
+def _entries(scenario: Scenario, subject: Subject) -> dict[str, Entry]:
+    """All that enters, with the hours of a training solved for where a text's pay-back asks it."""
+    entries = {**scenario.entries, **subject.quantities}
+    asked = entries.pop(SOLVED, None)
+    if asked is None:
+        return entries
+    sums = Sums(scenario, subject, {**middles(entries), HOURS: 1.0})
+    saved, extra = sums.saved_per_month, sums.extra_price
+    if saved is None or extra is None or not saved > 0 or not extra > 0:
+        return entries
+    hours = Stated.certain(float(extra / saved / asked.amount.middle))
+    source = f"solved: what a pay-back in {asked.amount.middle:g} months needs"
+    entries[HOURS] = Entry(HOURS, asked_keys()[HOURS], hours, "h", source, asked.date)
+    return entries
+
+
+def _drawn(entries: Mapping[str, Entry], seed: int) -> dict[str, Value]:
+    return {
+        key: entry.amount.draw(np.random.default_rng([seed, zlib.crc32(key.encode())]), DRAWS)
+        for key, entry in entries.items()
+    }
+
+
+def _answer(
+    way: Way, middle: Sums, draws: Sums, entries: Mapping[str, Entry], confidence: float
+) -> Answer:
+    results, payback = way.objective(draws), None
+    if way is BOUGHT and draws.payback_months is not None:
+        payback = spread(draws.payback_months, confidence)
+    if results is None:
+        never = payback is not None and np.isinf(payback.low)
+        decision: Decision = "leave" if never else "none"
+        reason = _why_none(way, middle)
+        return Answer(middle.subject, way.name, decision, reason, None, None, payback, (), ())
+    favour = float(np.mean(np.asarray(results) > 0))
+    objective = _numbers_of(way)
+    return Answer(
+        subject=middle.subject,
+        way=way.name,
+        decision=_decision(favour, confidence),
+        reason=None,
+        result=spread(results, confidence),
+        favour=favour,
+        payback_months=payback,
+        swings=swings(middle, objective, entries, confidence),
+        flips=flips(middle, objective, entries, confidence),
+    )
+
+
+def _numbers_of(way: Way) -> Callable[[Sums], float]:
+    """The objective of a way that is known to have one."""
+
+    def number(sums: Sums) -> float:
+        found = way.objective(sums)
+        return float("nan") if found is None else float(found)
+
+    return number
+
+
+def _decision(favour: float, confidence: float) -> Decision:
+    if favour >= confidence:
+        return "take"
+    return "leave" if favour <= 1 - confidence else "open"
+
+
+def _why_none(way: Way, sums: Sums) -> str:
+    """What the file would have to state for a verdict."""
+    if way is RENTED:
+        return "the rent of both sides is not stated"
+    if sums.extra_price is None:
+        return "the bill of both sides is not stated"
+    if sums.work_h_per_month is None:
+        return "trainings a month and hours of a training are not stated"
+    return "no time of use is stated (depreciation_years)"
