@@ -6,6 +6,7 @@ rule render_notebook:
         index="results/{c}/index.json",
         tables=tables_of("{c}"),
         notebook="notebooks/{notebook}.py",
+        assumptions=read_beside,
         code=".cw/code/report.digest",
         environment=".envs/report/manifest.json",
     output:

@@ -15,7 +15,7 @@ from commwall.analysis.verdicts import Verdict
 from commwall.economics.files import read_scenario
 from commwall.economics.judging import Judged, judge
 from commwall.economics.scenario import Scenario
-from commwall.economics.work import MIX, Workload, measured, stated, subjects
+from commwall.economics.work import Workload, measured, stated, subjects
 from commwall.schema.case import TrainingCase
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Comparison, Plan
@@ -49,7 +49,7 @@ class Money:
     @property
     def foremost(self) -> Judged | None:
         """The mix where there is one, else the first workload."""
-        mixed = [judged for judged in self.judged if judged.subject.name == MIX]
+        mixed = [judged for judged in self.judged if judged.subject.alone is None]
         return next(iter((*mixed, *self.judged)), None)
 
 

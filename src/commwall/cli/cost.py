@@ -9,14 +9,16 @@ from pathlib import Path
 from commwall.analysis.money import Money, money_of_campaign, money_of_scenario
 from commwall.analysis.result import analyse_campaign
 from commwall.cli.settings import confidence_level
-from commwall.economics.costs import Cost, costs
-from commwall.economics.files import home_of
+from commwall.economics.costs import Cost, NoCost, costs
+from commwall.economics.files import home_of, shipped
 from commwall.economics.judging import Judged
 from commwall.economics.wording import (
     break_even_text,
     cost_texts,
     driver_text,
+    flips_head,
     flips_text,
+    gain_text,
     left_out,
     range_text,
     sentence,
@@ -51,11 +53,22 @@ def _money(arguments: argparse.Namespace, root: Path, confidence: float) -> tupl
     if (None in sides) != (sides == (None, None)) or (arguments.a and not arguments.campaign):
         raise ConfigError("--a and --b go together, and with --campaign")
     home = home_of(root)
+    if not arguments.campaign and not arguments.scenario:
+        raise _nothing_named(home, Layout(root))
     if not arguments.campaign:
         return (money_of_scenario(home, confidence, arguments.scenario),)
     analysis = analyse_campaign(Layout(root), arguments.campaign, confidence)
     one = None if arguments.a is None else (arguments.a, arguments.b)
     return money_of_campaign(home, analysis, arguments.scenario, one)
+
+
+def _nothing_named(home: Path, layout: Layout) -> ConfigError:
+    campaigns = ", ".join(layout.campaigns()) or "none yet"
+    scenarios = ", ".join(shipped(home))
+    return ConfigError(
+        "neither a campaign nor a scenario is named, so there is no gain to judge",
+        expected=f"--campaign, one of: {campaigns}; or --scenario, one of: {scenarios}",
+    )
 
 
 def _print(money: Money, confidence: float, *, brief: bool) -> None:
@@ -75,13 +88,13 @@ def _print(money: Money, confidence: float, *, brief: bool) -> None:
 
 
 def _print_subject(judged: Judged, confidence: float, *, brief: bool) -> None:
-    print(f"\n{judged.subject.name} (gain {judged.subject.evidence})")
+    print(f"\n{judged.subject.name}: speed-up {gain_text(judged, confidence)}")
     for answer in judged.answers:
-        print(f"  {sentence(judged, answer, confidence)}")
+        print(f"  {sentence(judged, answer)}")
         if answer.result and not brief:
             print(f"    driver   {driver_text(judged, answer)}")
         if (answer.result or answer.flips) and not brief:
-            print(f"    flips if {flips_text(answer)}")
+            print(f"    {flips_head(answer)}: {flips_text(answer)}")
     if brief:
         return
     for words in (solved_text(judged), break_even_text(judged)):
@@ -93,10 +106,12 @@ def _print_subject(judged: Judged, confidence: float, *, brief: bool) -> None:
         print(f"  not in it  {line}")
 
 
-def _print_cost(cost: Cost) -> None:
-    a, b = cost_texts(cost)
-    told = f"none: {cost.why_none}" if cost.why_none else f"faster link {a}, other {b}"
-    print(f"  {cost.what:32} {told}")
+def _print_cost(cost: Cost | NoCost) -> None:
+    if isinstance(cost, NoCost):
+        print(f"  {cost.what:32} none: {cost.reason}")
+        return
+    a, b, ratio = cost_texts(cost)
+    print(f"  {cost.what:32} faster link {a}, other {b}, ratio {ratio}")
 
 
 def _print_assumptions(money: Money, confidence: float) -> None:

@@ -11,79 +11,94 @@ from commwall.economics.judging import Judged, Spread, spread
 from commwall.economics.sums import Sums
 
 MILLION = 1e6
-NO_RATE = "samples per second are not measured"
-NO_CARBON = "no grid factor is stated (carbon)"
+NOT_BOUGHT = "bill, time of use or utilisation are not stated"
+NOT_RENTED = "the rent of both sides is not stated"
+NO_CARBON = "no grid factor is stated"
+Sides = tuple[Value, Value]
+"""Over the faster link, over the other."""
 
 
 @dataclass(frozen=True)
 class Cost:
     """One quantity of one subject over both links."""
 
-    subject: str
     what: str
     unit: str
-    a: Spread | None
-    b: Spread | None
-    why_none: str | None = None
-    """Why it is not known."""
+    a: Spread
+    b: Spread
+    ratio: Spread
+    """a / b [1]: narrower than its sides, which share most of what is not known."""
 
 
-def costs(judged: Judged, confidence: float) -> tuple[Cost, ...]:
+@dataclass(frozen=True)
+class NoCost:
+    """Something that is not known of a subject."""
+
+    what: str
+    reason: str
+
+
+def costs(judged: Judged, confidence: float) -> tuple[Cost | NoCost, ...]:
     """Costs, samples per money, energy and carbon, each over both links.
 
     Args:
         judged: a subject with all draws.
         confidence: share of the draws between the ends [1].
     """
-    return tuple(_costs(judged.draws, confidence))
+    sums = judged.draws
+    return (
+        *_money(sums, "bought", NOT_BOUGHT, confidence),
+        *_money(sums, "rented", NOT_RENTED, confidence),
+        *_energy(sums, confidence),
+    )
 
 
-def _costs(sums: Sums, confidence: float) -> Iterator[Cost]:
-    money, epoch = sums.scenario.currency, sums.subject.alone and sums.subject.alone.epoch_samples
-    rate, hours = sums.samples_per_h(), sums.values.get("training_h")
-    for way in ("bought", "rented"):
-        per_h = {side: sums.cost_per_h(side, way) for side in "ab"}
-        if per_h["a"] is None or per_h["b"] is None:
-            why = "not all is stated: bill, time of use, utilisation" if way == "bought" else (
-                "no rent of both sides is stated")
-            yield Cost(sums.subject.name, f"{way}: all costs", money, None, None, why)
-            continue
-        units = [(f"{way}: a training", money, hours)]
-        if rate is not None:
-            units.insert(0, (f"{way}: a million samples", money, MILLION / rate))
-            if epoch:
-                units.insert(1, (f"{way}: an epoch", money, epoch / rate))
-        for what, unit, factor in units:
-            if factor is not None:
-                yield _cost(sums, what, unit, {s: v * factor for s, v in per_h.items()}, confidence)
-        if rate is not None:
-            each = {side: rate / value for side, value in per_h.items()}
-            yield _cost(sums, f"{way}: samples for money", f"sample/{money}", each, confidence)
-    yield from _energy(sums, confidence)
-
-
-def _energy(sums: Sums, confidence: float) -> Iterator[Cost]:
-    hours, rate, name = sums.values.get("training_h"), sums.samples_per_h(), sums.subject.name
-    energy = {side: sums.energy_kwh(side) for side in "ab"}
-    if energy["a"] is None or energy["b"] is None:
-        yield Cost(name, "energy", "kWh", None, None, sums.subject.no_energy)
+def _money(sums: Sums, way: str, why_none: str, confidence: float) -> Iterator[Cost | NoCost]:
+    money, per_h = sums.scenario.currency, sums.both(lambda side: sums.cost_per_h(side, way))
+    if per_h is None:
+        yield NoCost(f"{way}: cost", why_none)
         return
+    for work, hours in _works(sums):
+        yield _cost(f"{way}: {work}", money, per_h, hours, confidence)
+    samples_per_h = sums.samples_per_h()
+    if samples_per_h is not None:
+        what = f"{way}: samples for money"
+        yield _cost(what, f"sample/{money}", _per(samples_per_h, per_h), 1.0, confidence)
+
+
+def _works(sums: Sums) -> Iterator[tuple[str, Value]]:
+    """Pieces of work, and the hours that the slower side takes for each."""
+    rate, alone = sums.samples_per_h(), sums.subject.alone
     if rate is not None:
-        each = {side: rate / value for side, value in energy.items()}
-        yield _cost(sums, "samples for energy", "sample/kWh", each, confidence)
-    if hours is not None:
-        whole = {side: value * hours for side, value in energy.items()}
-        yield _cost(sums, "energy of a training", "kWh", whole, confidence)
-        carbon = {side: sums.carbon_kg_per_h(side) for side in "ab"}
-        if carbon["a"] is None or carbon["b"] is None:
-            yield Cost(name, "carbon dioxide of a training", "kg", None, None, NO_CARBON)
-        else:
-            whole = {side: value * hours for side, value in carbon.items()}
-            yield _cost(sums, "carbon dioxide of a training", "kg", whole, confidence)
+        yield "a million samples", MILLION / rate
+        if alone and alone.epoch_samples:
+            yield "an epoch", alone.epoch_samples / rate
+    if sums.knows("training_h"):
+        yield "a training", sums.values["training_h"]
 
 
-def _cost(
-    sums: Sums, what: str, unit: str, sides: dict[str, Value], confidence: float
-) -> Cost:
-    a, b = (spread(sides[side], confidence) for side in "ab")
-    return Cost(sums.subject.name, what, unit, a, b)
+def _energy(sums: Sums, confidence: float) -> Iterator[Cost | NoCost]:
+    kwh_per_h, samples_per_h = sums.both(sums.energy_kwh), sums.samples_per_h()
+    if kwh_per_h is None:
+        yield NoCost("energy and carbon dioxide", str(sums.subject.no_energy))
+        return
+    if samples_per_h is not None:
+        each = _per(samples_per_h, kwh_per_h)
+        yield _cost("samples for energy", "sample/kWh", each, 1.0, confidence)
+    if not sums.knows("training_h"):
+        return
+    hours, kg_per_h = sums.values["training_h"], sums.both(sums.carbon_kg_per_h)
+    yield _cost("energy of a training", "kWh", kwh_per_h, hours, confidence)
+    if kg_per_h is None:
+        yield NoCost("carbon dioxide of a training", NO_CARBON)
+    else:
+        yield _cost("carbon dioxide of a training", "kg", kg_per_h, hours, confidence)
+
+
+def _per(work: Value, sides: Sides) -> Sides:
+    return work / sides[0], work / sides[1]
+
+
+def _cost(what: str, unit: str, sides: Sides, factor: Value, confidence: float) -> Cost:
+    a, b = (spread(side * factor, confidence) for side in sides)
+    return Cost(what, unit, a, b, spread(sides[0] / sides[1], confidence))

@@ -32,7 +32,7 @@ _DEPTH = 5
 
 
 def home_of(start: Path) -> Path:
-    """The checkout whose assumptions count: the one at hand, else the one this package stands in."""
+    """The checkout whose assumptions count: the one at hand, else this package's own."""
     return start if (start / DEFAULT).exists() else Path(__file__).resolve().parents[3]
 
 
@@ -131,14 +131,19 @@ class _Resolver:
             meant = self._meant(key, asked, assumption)
             if meant:
                 unit = asked.unit.replace(MONEY, self.economics.currency)
-                yield key, Entry(key, asked, meant.amount, unit, meant.source, meant.date)
+                origin = meant.source, meant.date, assumption.together
+                yield key, Entry(key, asked, meant.amount, unit, *origin)
 
     def _stated(self) -> Iterator[tuple[str, Asked, Assumption]]:
         """Every assumption of the file with its key; those of gains apart."""
         own = self.economics
         for name, side in (("a", own.a), ("b", own.b)):
             for item, price in side.purchase.items():
-                yield f"{name}.purchase.{item}", _named(PRICE, f"price of {item}, {side.words}"), price
+                yield (
+                    f"{name}.purchase.{item}",
+                    _named(PRICE, f"price of {item}, {side.words}"),
+                    price,
+                )
             if side.rent:
                 yield f"{name}.rent", _named(RENT, f"rent of a GPU, {side.words}"), side.rent
         for key, asked in asked_keys().items():

@@ -25,7 +25,7 @@ SOLVED = "published_payback_months"
 HOURS = "training_h"
 WayName = Literal["bought", "rented"]
 Decision = Literal["take", "leave", "open", "none"]
-"""open: the draws do not agree; none: the file does not state enough."""
+"""open: the interval contains 0; none: the file does not state enough."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ class Way:
 
 
 BOUGHT = Way("bought", lambda sums: sums.net_present_value)
-RENTED = Way("rented", lambda sums: sums.rent_saved if sums.rents else None)
+EVER = Way("bought", lambda sums: sums.saved_per_month)
+"""Where no time of use is stated: whether it pays back at all."""
+RENTED = Way("rented", lambda sums: sums.rent_saved)
 WAYS = (BOUGHT, RENTED)
 
 
@@ -65,6 +67,8 @@ class Answer:
     decision: Decision
     reason: str | None
     """Why there is no verdict."""
+    middle: float | None
+    """The result with every number at its middle."""
     result: Spread | None
     """Bought: net present value [money]; rented: share of the costs saved [1]."""
     favour: float | None
@@ -94,7 +98,7 @@ def judge(scenario: Scenario, subject: Subject, confidence: float, seed: int = 0
     Args:
         scenario: what the sums rest on.
         subject: a workload or a mix.
-        confidence: share of the draws that must agree, and that lies between two ends [1].
+        confidence: share of the draws between two ends [1].
         seed: of all draws.
     """
     entries = _entries(scenario, subject)
@@ -131,9 +135,14 @@ def _entries(scenario: Scenario, subject: Subject) -> dict[str, Entry]:
 
 def _drawn(entries: Mapping[str, Entry], seed: int) -> dict[str, Value]:
     return {
-        key: entry.amount.draw(np.random.default_rng([seed, zlib.crc32(key.encode())]), DRAWS)
+        key: entry.amount.draw(_generator(seed, entry.group), DRAWS)
         for key, entry in entries.items()
     }
+
+
+def _generator(seed: int, group: str) -> np.random.Generator:
+    """One of each group, so that what moves together has the same draws."""
+    return np.random.default_rng([seed, zlib.crc32(group.encode())])
 
 
 def _answer(
@@ -143,23 +152,37 @@ def _answer(
     if way is BOUGHT and draws.payback_months is not None:
         payback = spread(draws.payback_months, confidence)
     if results is None:
-        never = payback is not None and np.isinf(payback.low)
-        decision: Decision = "leave" if never else "none"
-        reason = _why_none(way, middle)
-        return Answer(middle.subject, way.name, decision, reason, None, None, payback, (), ())
-    favour = float(np.mean(np.asarray(results) > 0))
-    objective = _numbers_of(way)
+        return _without_verdict(way, middle, payback, entries, confidence)
+    result, objective = spread(results, confidence), _numbers_of(way)
     return Answer(
         subject=middle.subject,
         way=way.name,
-        decision=_decision(favour, confidence),
+        decision=_decision(result),
         reason=None,
-        result=spread(results, confidence),
-        favour=favour,
+        middle=objective(middle),
+        result=result,
+        favour=float(np.mean(np.asarray(results) > 0)),
         payback_months=payback,
         swings=swings(middle, objective, entries, confidence),
         flips=flips(middle, objective, entries, confidence),
     )
+
+
+def _without_verdict(
+    way: Way,
+    middle: Sums,
+    payback: Spread | None,
+    entries: Mapping[str, Entry],
+    confidence: float,
+) -> Answer:
+    """What is known all the same: whether it pays back ever, and what would turn that."""
+    turning: tuple[Flip, ...] = ()
+    if payback is not None:
+        turning = flips(middle, _numbers_of(EVER), entries, confidence)
+    never = payback is not None and np.isinf(payback.low)
+    decision: Decision = "leave" if never else "none"
+    why = _why_none(way, middle)
+    return Answer(middle.subject, way.name, decision, why, None, None, None, payback, (), turning)
 
 
 def _numbers_of(way: Way) -> Callable[[Sums], float]:
@@ -172,10 +195,11 @@ def _numbers_of(way: Way) -> Callable[[Sums], float]:
     return number
 
 
-def _decision(favour: float, confidence: float) -> Decision:
-    if favour >= confidence:
+def _decision(result: Spread) -> Decision:
+    """Decided only where both ends lie on one side of 0, as with every verdict."""
+    if result.low > 0:
         return "take"
-    return "leave" if favour <= 1 - confidence else "open"
+    return "leave" if result.high <= 0 else "open"
 
 
 def _why_none(way: Way, sums: Sums) -> str:

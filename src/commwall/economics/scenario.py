@@ -25,6 +25,13 @@ class Entry:
     source: str
     date: datetime.date | None = None
     """None for what a campaign measured: its records have their days."""
+    together: str | None = None
+    """Name of those that move together."""
+
+    @property
+    def group(self) -> str:
+        """What it moves with: itself alone, if nothing else is stated."""
+        return self.together or self.key
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Layer: economics. Reads and writes no file. All other numbers keep their middle.
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from commwall.economics.scenario import Entry
 from commwall.economics.sums import Sums
@@ -14,19 +15,19 @@ from commwall.stats.roots import nearest_change
 Objective = Callable[[Sums], float]
 """Above 0 where the faster link is worth it."""
 _STEPS_PER_DECADE = 8
-_DECADES = 3
-"""How far from its middle a flip is sought: a thousandth to a thousand times."""
+_DECADES = 1
+"""How far from its middle a flip is sought, ten times in both directions: farther tells nothing."""
 _FROM_ZERO = 100
 """Places at which a number that is 0 is tried, where it has a greatest value."""
 
 
 @dataclass(frozen=True)
 class Swing:
-    """What one number does to the answer over its own range."""
+    """What one number, or several that move together, do to the answer over their range."""
 
-    entry: Entry
-    ends: tuple[float, float]
-    """Least and most of the number, in its unit."""
+    entries: tuple[Entry, ...]
+    ends: tuple[tuple[float, float], ...]
+    """Least and most of each, in its unit."""
     results: tuple[float, float]
     """The answer there."""
 
@@ -43,6 +44,8 @@ class Flip:
     entry: Entry
     now: float
     at: float
+    rises: bool
+    """Whether it has to rise to get there."""
     inside: bool
     """Whether it lies within the number's own range."""
 
@@ -61,15 +64,25 @@ def middles(entries: Mapping[str, Entry]) -> dict[str, float]:
 def swings(
     sums: Sums, objective: Objective, entries: Mapping[str, Entry], confidence: float
 ) -> tuple[Swing, ...]:
-    """Every number with a range that moves the answer, the one that moves it most first."""
-    found = [
-        Swing(entry, ends, (at(ends[0]), at(ends[1])))
-        for key, entry in entries.items()
-        if (ends := entry.amount.ends(confidence))
-        for at in [_with(sums, objective, key)]
-    ]
+    """Everything with a range that moves the answer, what moves it most first."""
+    groups: dict[str, list[tuple[Entry, tuple[float, float]]]] = {}
+    for entry in entries.values():
+        if ends := entry.amount.ends(confidence):
+            groups.setdefault(entry.group, []).append((entry, ends))
+    found = [_swing(sums, objective, members) for members in groups.values()]
     moving = [swing for swing in found if swing.size > 0]
     return tuple(sorted(moving, key=lambda swing: swing.size, reverse=True))
+
+
+def _swing(
+    sums: Sums, objective: Objective, members: list[tuple[Entry, tuple[float, float]]]
+) -> Swing:
+    low, high = ({entry.key: ends[side] for entry, ends in members} for side in (0, 1))
+    return Swing(
+        entries=tuple(entry for entry, _ in members),
+        ends=tuple(ends for _, ends in members),
+        results=(objective(sums.changed(low)), objective(sums.changed(high))),
+    )
 
 
 def flips(
@@ -79,20 +92,22 @@ def flips(
     found = []
     for key, entry in entries.items():
         now = entry.amount.middle
-        at = nearest_change(_with(sums, objective, key), now, list(_places(entry, now)))
-        if at is not None:
+        answer = partial(_with, sums, objective, key)
+        change = nearest_change(answer, now, list(_places(entry, now)))
+        if change and _possible(entry, *change):
             low, high = entry.amount.ends(confidence) or (now, now)
-            found.append(Flip(entry, now, at, low <= at <= high))
+            found.append(Flip(entry, now, *change, inside=low <= change.at <= high))
     return tuple(sorted(found, key=lambda flip: (not flip.inside, flip.distance)))
 
 
-def _with(sums: Sums, objective: Objective, key: str) -> Callable[[float], float]:
-    """The answer as a function of one number."""
+def _with(sums: Sums, objective: Objective, key: str, value: float) -> float:
+    """The answer with one number changed."""
+    return objective(sums.changed({key: value}))
 
-    def answer(value: float) -> float:
-        return objective(Sums(sums.scenario, sums.subject, {**sums.values, key: value}))
 
-    return answer
+def _possible(entry: Entry, at: float, rises: bool) -> bool:
+    """Whether there is anything beyond: nothing falls below its least value."""
+    return at < entry.asked.most if rises else at > entry.asked.least
 
 
 def _places(entry: Entry, now: float) -> Iterator[float]:

@@ -4,7 +4,7 @@ Layer: economics. Reads and writes no file. Everything is counted for an hour of
 slower side: the faster one needs 1 / speed-up hours for the same work, its `time`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from commwall.economics import formulas
@@ -28,6 +28,15 @@ class Sums:
     def knows(self, *keys: str) -> bool:
         """Whether all of these are stated."""
         return all(key in self.values for key in keys)
+
+    def changed(self, values: Mapping[str, Value]) -> "Sums":
+        """The same with some other values."""
+        return Sums(self.scenario, self.subject, {**self.values, **values})
+
+    def both(self, quantity: Callable[[str], Value | None]) -> tuple[Value, Value] | None:
+        """A quantity of the faster and of the slower side; None where one is not known."""
+        a, b = quantity("a"), quantity("b")
+        return None if a is None or b is None else (a, b)
 
     @property
     def time(self) -> Value:
@@ -77,8 +86,8 @@ class Sums:
     @property
     def extra_price(self) -> Value | None:
         """What the faster side costs more [money]."""
-        a, b = self.price("a"), self.price("b")
-        return None if a is None or b is None else a - b
+        prices = self.both(self.price)
+        return None if prices is None else prices[0] - prices[1]
 
     @property
     def worth_months(self) -> Value | None:
@@ -102,9 +111,9 @@ class Sums:
         freed = 1 - self.time
         if self.knows(*WAITING):
             saved["waiting"] = freed * self.waiting_per_h
-        energies = self.energy_kwh("b"), self.energy_kwh("a")
-        if self.knows("energy_price") and energies[0] is not None and energies[1] is not None:
-            saved["energy"] = (energies[0] - energies[1]) * self.values["energy_price"]
+        energies = self.both(self.energy_kwh)
+        if energies and self.knows("energy_price"):
+            saved["energy"] = (energies[1] - energies[0]) * self.values["energy_price"]
         if self.knows("freed_share", "b.rent"):
             saved["freed"] = freed * self.values["freed_share"] * self.rent_per_h("b")
         return saved
@@ -125,10 +134,10 @@ class Sums:
     @property
     def net_present_value(self) -> Value | None:
         """[money]; None where price, work or time of use are not stated."""
-        parts = self.extra_price, self.saved_per_month, self.worth_months
-        if any(part is None for part in parts):
+        extra, saved, worth = self.extra_price, self.saved_per_month, self.worth_months
+        if extra is None or saved is None or worth is None:
             return None
-        return formulas.net_present_value(*parts)  # type: ignore[arg-type]
+        return formulas.net_present_value(extra, saved, worth)
 
     # Rented ----------------------------------------------------------------------------
 
@@ -152,10 +161,13 @@ class Sums:
         return formulas.rent_break_even(1 / self.time, self.waiting_per_h, self.rent_per_h("b"))
 
     @property
-    def rent_saved(self) -> Value:
-        """What renting the faster side saves, relative to the cost over the other [1]."""
-        costs = [self.cost_per_h(side, "rented") for side in ("a", "b")]
-        return 1 - costs[0] / costs[1]
+    def rent_saved(self) -> Value | None:
+        """What renting the faster side saves, relative to the cost over the other [1].
+
+        None where the rents are not stated.
+        """
+        costs = self.both(lambda side: self.cost_per_h(side, "rented"))
+        return None if costs is None else 1 - costs[0] / costs[1]
 
     # Costs -----------------------------------------------------------------------------
 
@@ -175,7 +187,7 @@ class Sums:
         return 0.0 if energy is None else energy * self.values.get("energy_price", 0.0)
 
     def samples_per_h(self) -> Value | None:
-        """Samples in an hour of the slower side [sample/h]; None for a mix, or where not measured."""
+        """Samples in an hour of the slower side [sample/h]; None for a mix, and if not measured."""
         own = self.subject.alone
         return self.values[own.key("rate")] * SECONDS_PER_HOUR if own and own.has_rate else None
 

@@ -5,7 +5,6 @@ can be drawn from.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Protocol, TypeAlias
@@ -100,7 +99,8 @@ class OfRounds:
             return None
         half = t_quantile(confidence, len(self.values) - 1) * self._error
         centre = fmean(self._logs)
-        return tuple(_exp([centre - half, centre + half]))  # type: ignore[return-value]
+        low, high = _exp(np.array([centre - half, centre + half]))
+        return float(low), float(high)
 
     def draw(self, generator: np.random.Generator, count: int) -> Draws:
         """The middle plus Student's t with n - 1 degrees times its error, on logarithms.
@@ -121,5 +121,5 @@ class OfRounds:
         return stdev(self._logs) / math.sqrt(len(self.values))
 
 
-def _exp(logs: Sequence[float] | Draws) -> Draws:
-    return np.exp(np.clip(logs, -_MOST_LOG, _MOST_LOG))
+def _exp(logs: Draws) -> Draws:
+    return np.asarray(np.exp(np.clip(logs, -_MOST_LOG, _MOST_LOG)))

@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Iterator
 
 from commwall.economics.costs import Cost
-from commwall.economics.judging import HOURS, Answer, Judged, Spread
+from commwall.economics.judging import HOURS, Answer, Judged, Spread, spread
 from commwall.economics.scenario import Entry
 from commwall.economics.sensitivity import Flip, Swing
 from commwall.economics.sums import WAITING, Sums
-from commwall.schema.units import significant
+from commwall.schema.units import around_text, significant
 
 DECISIONS = {
     "take": "take the faster link",
@@ -24,14 +24,26 @@ MOST_FLIPS = 3
 """A sentence names so many, the nearest; the table has them all."""
 
 
-def sentence(judged: Judged, answer: Answer, confidence: float) -> str:
+def sentence(judged: Judged, answer: Answer) -> str:
     """The answer in one sentence, with what it rests on where that is weak."""
-    words = f"{answer.way.capitalize()}: {_if_the_gain_holds(judged, answer)}"
-    words += DECISIONS[answer.decision]
-    told = [*_result_parts(judged, answer, confidence), *_payback_parts(answer)]
+    told = [*_result_parts(judged, answer), *_payback_parts(answer)]
     if answer.reason and answer.decision == "none":
         told.append(answer.reason)
-    return f"{words}; {'; '.join(told)}." if told else f"{words}."
+    return f"{answer.way.capitalize()}: {'; '.join([verdict_text(judged, answer), *told])}."
+
+
+def verdict_text(judged: Judged, answer: Answer) -> str:
+    """The decision, and whether it stands on a gain without interval."""
+    words = DECISIONS[answer.decision]
+    if not judged.subject.caveats or answer.decision in ("open", "none"):
+        return words
+    return f"{words}, if the gain holds ({'; '.join(judged.subject.caveats)})"
+
+
+def gain_text(judged: Judged, confidence: float) -> str:
+    """The speed-up and where it is from: "1.35 (1.31 to 1.39), measured, n = 5"."""
+    speedup = spread(1 / judged.draws.time, confidence)
+    return f"{spread_text(speedup, rounded)}, {judged.subject.evidence}"
 
 
 def result_text(judged: Judged, answer: Answer) -> str:
@@ -45,13 +57,18 @@ def result_words(judged: Judged, answer: Answer) -> Callable[[float], str]:
 
 
 def money_words(currency: str) -> Callable[[float], str]:
-    """How an amount of money is written."""
-    return lambda amount: f"{significant(amount)} {currency}"
+    """How a result in money is written: three digits, it deserves no more."""
+    return lambda amount: f"{rounded(amount)} {currency}"
+
+
+def rounded(value: float) -> str:
+    """Three significant digits, large numbers too: "51,400"."""
+    return significant(float(f"{value:.3g}"))
 
 
 def percent_text(share: float) -> str:
-    """A share as a percentage, two digits below ten."""
-    return f"{significant(100 * share, 2 if abs(share) < 0.1 else 3)} %"
+    """A share as a percentage, to a tenth."""
+    return f"{_plain(round(100 * share, 1))} %"
 
 
 def months_text(months: float) -> str:
@@ -63,7 +80,7 @@ def spread_text(spread: Spread, words: Callable[[float], str]) -> str:
     """Median and ends, or the one number where nothing has a range."""
     if spread.certain:
         return words(spread.median)
-    return f"{words(spread.median)} ({words(spread.low)} to {words(spread.high)})"
+    return around_text(*map(words, (spread.median, spread.low, spread.high)))
 
 
 def amount_text(entry: Entry, value: float) -> str:
@@ -72,7 +89,7 @@ def amount_text(entry: Entry, value: float) -> str:
         return f"{percent_text(value)} a year"
     if entry.unit == "1" and entry.asked.most <= 1:
         return percent_text(value)
-    return f"{significant(value)} {_UNITS.get(entry.unit, entry.unit)}".rstrip()
+    return f"{_plain(value)} {_UNITS.get(entry.unit, entry.unit)}".rstrip()
 
 
 def range_text(entry: Entry, confidence: float) -> str:
@@ -80,8 +97,7 @@ def range_text(entry: Entry, confidence: float) -> str:
     middle, ends = amount_text(entry, entry.amount.middle), entry.amount.ends(confidence)
     if ends is None:
         return middle
-    low, high = (amount_text(entry, end) for end in ends)
-    return f"{middle} ({low} to {high})"
+    return around_text(middle, *(amount_text(entry, end) for end in ends))
 
 
 def driver_text(judged: Judged, answer: Answer) -> str:
@@ -92,25 +108,44 @@ def driver_text(judged: Judged, answer: Answer) -> str:
 
 
 def swing_text(judged: Judged, answer: Answer, swing: Swing) -> str:
-    """A number's ends and what the answer is there."""
-    words, (low, high) = result_words(judged, answer), swing.ends
-    at_low, at_high = map(words, swing.results)
-    return (
-        f"{swing.entry.asked.words}, {amount_text(swing.entry, low)} to "
-        f"{amount_text(swing.entry, high)}: {at_low} to {at_high}"
-    )
+    """A range and what the answer is at its ends."""
+    at_low, at_high = map(result_words(judged, answer), swing.results)
+    return f"{swing_words(swing)}: {at_low} to {at_high}"
+
+
+def swing_words(swing: Swing) -> str:
+    """What moves, from where to where."""
+    if len(swing.entries) > 1:
+        names = ", ".join(entry.asked.words for entry in swing.entries)
+        return f"{swing_label(swing)} ({names})"
+    return swing_label(swing)
+
+
+def swing_label(swing: Swing) -> str:
+    """The same as short as an axis wants it."""
+    (first, *others), ((low, high), *_) = swing.entries, swing.ends
+    if others:
+        return f"{first.group}, low ends to high ends"
+    return f"{first.asked.words}, {amount_text(first, low)} to {amount_text(first, high)}"
 
 
 def flips_text(answer: Answer, most: int = MOST_FLIPS) -> str:
-    """The nearest numbers at which the answer turns."""
+    """The nearest numbers at which the answer turns, to follow a colon."""
     if not answer.flips:
         return "no single number turns it"
     return "; or ".join(flip_text(flip) for flip in answer.flips[:most])
 
 
+def flips_head(answer: Answer) -> str:
+    """What the numbers of `flips_text` turn."""
+    if answer.result:
+        return "its middle turns if" if answer.decision == "open" else "the answer flips if"
+    return "it pays back only if" if answer.decision == "leave" else "it never pays back if"
+
+
 def flip_text(flip: Flip) -> str:
-    """To where one number would have to go."""
-    move = "falls to" if flip.at < flip.now else "rises to"
+    """Beyond which value one number would have to go."""
+    move = "rises above" if flip.rises else "falls below"
     at, now = amount_text(flip.entry, flip.at), amount_text(flip.entry, flip.now)
     return f"{flip.entry.asked.words} {move} {at} (now {now})"
 
@@ -122,9 +157,10 @@ def solved_text(judged: Judged) -> str | None:
         return None
     hours, trainings = entry.amount.middle, judged.middle.values["trainings_per_month"]
     saved = hours * (1 - judged.middle.time) * judged.middle.values.get("waiting_share", 0.0)
+    a_training, a_month = (significant(float(each)) for each in (saved, saved * trainings))
+    question = entry.source.removeprefix("solved: ").capitalize()
     return (
-        f"{entry.source.removeprefix('solved: ').capitalize()}: {significant(float(saved))} h of an "
-        f"engineer saved in each training, {significant(float(saved * trainings))} h a month; a "
+        f"{question}: {a_training} h of an engineer saved in each training, {a_month} h a month; a "
         f"training over the slower link then takes {significant(hours)} h."
     )
 
@@ -138,13 +174,13 @@ def break_even_text(judged: Judged) -> str | None:
     return f"Rents break even at {limit} times the slower side's; they are at {now} times."
 
 
-def cost_texts(cost: Cost) -> tuple[str, str]:
-    """A cost over the faster and over the slower link."""
+def cost_texts(cost: Cost) -> tuple[str, str, str]:
+    """A cost over the faster link, over the slower one, and their ratio."""
     a, b = (
-        "none" if side is None else spread_text(side, lambda value: f"{significant(value)} {cost.unit}")
+        spread_text(side, lambda value: f"{rounded(value)} {cost.unit}")
         for side in (cost.a, cost.b)
     )
-    return a, b
+    return a, b, spread_text(cost.ratio, rounded)
 
 
 def left_out(sums: Sums) -> Iterator[str]:
@@ -163,26 +199,20 @@ def left_out(sums: Sums) -> Iterator[str]:
         yield "Carbon dioxide: no grid factor is stated."
 
 
-def _if_the_gain_holds(judged: Judged, answer: Answer) -> str:
-    if not judged.subject.caveats or answer.decision in ("open", "none"):
-        return ""
-    return f"if the gain holds ({'; '.join(judged.subject.caveats)}), "
-
-
-def _result_parts(judged: Judged, answer: Answer, confidence: float) -> Iterator[str]:
+def _result_parts(judged: Judged, answer: Answer) -> Iterator[str]:
     if answer.result is None or answer.favour is None:
         return
-    certain = answer.result.certain
-    share = "" if certain else f", in {100 * confidence:g} % of the draws"
-    words = result_words(judged, answer)
-    ends = f"{words(answer.result.low)} to {words(answer.result.high)}{share}"
-    around = "" if certain else f" ({ends})"
-    if answer.way == "bought":
-        yield f"what it saves less what it costs more is {words(answer.result.median)}{around}"
-    else:
-        yield f"it saves {words(answer.result.median)} of the cost of the same work{around}"
-    if not certain:
+    yield _bought_text(judged, answer) if answer.way == "bought" else _rented_text(judged, answer)
+    if not answer.result.certain:
         yield f"it is worth it in {100 * answer.favour:.0f} % of the draws"
+
+
+def _bought_text(judged: Judged, answer: Answer) -> str:
+    return f"net present value over its time of use {result_text(judged, answer)}"
+
+
+def _rented_text(judged: Judged, answer: Answer) -> str:
+    return f"of the cost of the same work it saves {result_text(judged, answer)}"
 
 
 def _payback_parts(answer: Answer) -> Iterator[str]:
@@ -195,3 +225,9 @@ def _payback_parts(answer: Answer) -> Iterator[str]:
         yield f"it pays back in {months_text(found.low)} at best, in most draws never"
     else:
         yield f"it pays back in {spread_text(found, months_text)}"
+
+
+def _plain(value: float) -> str:
+    """Three significant digits, or as many as a number has: 20, 0.5, 73,438."""
+    text = significant(value + 0.0)  # no negative zero
+    return text.rstrip("0").rstrip(".") if "." in text else text

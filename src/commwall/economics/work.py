@@ -13,9 +13,9 @@ from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest
 
 MIX = "mix"
-POWER = Asked("power over the slower link", "W")
-POWER_RATIO = Asked("power over the faster link / over the other", "1", open_below=True)
-RATE = Asked("throughput over the slower link", "sample/s", open_below=True)
+POWER = Asked("power, slower link", "W")
+POWER_RATIO = Asked("power, faster / slower link", "1", open_below=True)
+RATE = Asked("throughput, slower link", "sample/s", open_below=True)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ class Subject:
     @property
     def quantities(self) -> dict[str, Entry]:
         """All quantities of its workloads."""
-        return {key: entry for workload, _ in self.parts for key, entry in workload.quantities.items()}
+        return {
+            key: entry for workload, _ in self.parts for key, entry in workload.quantities.items()
+        }
 
 
 def measured(
@@ -110,7 +112,11 @@ def measured(
         evidence=f"measured, n = {rounds}" + ("" if spread else ", no interval"),
         quantities={
             f"{name}:{quantity}": Entry(
-                f"{name}:{quantity}", _of(asked[quantity], name), amount, asked[quantity].unit, source
+                f"{name}:{quantity}",
+                _of(asked[quantity], name),
+                amount,
+                asked[quantity].unit,
+                source,
             )
             for quantity, amount in amounts.items()
         },
@@ -165,4 +171,4 @@ def _stranger(name: str, names: list[str]) -> str:
 
 
 def _of(asked: Asked, name: str) -> Asked:
-    return Asked(f"{asked.words}, {name}", asked.unit, asked.least, asked.most, asked.open_below)
+    return Asked(f"{asked.words} of {name}", asked.unit, asked.least, asked.most, asked.open_below)

@@ -15,12 +15,19 @@ class PageKind(NamedTuple):
     """Words of the landing page."""
     suite: SuiteName | None
     """Suite it is about; None if it is about the campaign as a whole."""
+    reads: tuple[str, ...] = ()
+    """What it reads besides records, tables and code."""
 
 
 PAGES = {
     "summary": PageKind("Summary: every verdict, ratio and interval", None),
     "throughput": PageKind("Throughput: where the step's time goes", "training"),
     "energy": PageKind("Energy: samples per watt-hour, power, utilisation", "training"),
+    "money": PageKind(
+        "Money: is the faster link worth its price, and what turns that",
+        "training",
+        reads=("config/economics.yaml", "config/facts/prices.yaml", "config/facts/energy.yaml"),
+    ),
     "collectives": PageKind("Collectives: bus bandwidth over message size", "collectives"),
     "memory": PageKind("Memory bandwidth: on the device, to the host, between devices", "memory"),
     "platforms": PageKind("Platforms: machine, links, software, treatments", None),

@@ -43,6 +43,8 @@ class Assumption(Model):
     """Factor on all of it: eight of a price."""
     per_gpu: bool = False
     """True if it counts once for each GPU."""
+    together: Name | None = None
+    """Ranges of one name move together, low with low: two rents of one tier."""
     source: str | None = None
     """Where it is from; of what states none, that of the file."""
     date: datetime.date | None = None
@@ -73,7 +75,9 @@ class Assumption(Model):
         if self.low is not None and self.high is not None:
             middle = self.low if self.likely is None else self.likely
             if not self.low <= middle <= self.high:
-                raise ValueError(f"the range is upside down: {self.low:g}, {middle:g}, {self.high:g}")
+                raise ValueError(
+                    f"the range is upside down: {self.low:g}, {middle:g}, {self.high:g}"
+                )
         return self
 
     @property
@@ -138,7 +142,9 @@ class Asked:
         except UnitError as error:
             raise ValueError(f"{error.what}; {error.parts['expected']}") from error
         money = currency_of(given)
-        dimension = tuple(sorted(("$" if base == money else base, n) for base, n in given.dimension))
+        dimension = tuple(
+            sorted(("$" if base == money else base, n) for base, n in given.dimension)
+        )
         if dimension != wanted.dimension:
             found, expected = dimension_text(given.dimension), self.unit.replace(MONEY, "currency")
             raise ValueError(f"unit {unit!r} is {found}, expected a unit of {expected}")
@@ -152,7 +158,7 @@ def currency_of(quantity: Quantity) -> str | None:
 
 PRICE = Asked("price", MONEY)
 RENT = Asked("rent of a GPU", MONEY + "/GPU/h")
-SPEEDUP = Asked("throughput over the faster link / over the other", "1", open_below=True)
+SPEEDUP = Asked("speed-up", "1", open_below=True)
 SHORTER = Asked("share by which a training is shorter", "1", most=0.999)
 
 
@@ -214,30 +220,32 @@ class Economics(Model):
     """Workload -> its share of machine time over the slower link, in any unit; null takes equal
     shares."""
     price_level: Annotated[
-        Assumption | None, Asked("what is paid, relative to the bills", "1", open_below=True)
+        Assumption | None, Asked("price level, paid / billed", "1", open_below=True)
     ] = None
-    trainings_per_month: Annotated[Assumption | None, Asked("trainings", "1/month")] = None
+    trainings_per_month: Annotated[Assumption | None, Asked("number of trainings", "1/month")] = (
+        None
+    )
     training_h: Annotated[
-        Assumption | None, Asked("a training over the slower link", "h", open_below=True)
+        Assumption | None, Asked("length of a training", "h", open_below=True)
     ] = None
     published_payback_months: Annotated[
         Assumption | None, Asked("pay-back time that a text states", "month", open_below=True)
     ] = None
     """The hours of a training that this needs are solved for, instead of `training_h`."""
-    engineer_per_h: Annotated[Assumption | None, Asked("an engineer's hour", MONEY + "/h")] = None
+    engineer_per_h: Annotated[Assumption | None, Asked("engineer's hour", MONEY + "/h")] = None
     waiting_share: Annotated[
-        Assumption | None, Asked("training time that an engineer waits", "1", most=1.0)
+        Assumption | None, Asked("share in which an engineer waits", "1", most=1.0)
     ] = None
     freed_share: Annotated[
-        Assumption | None, Asked("freed machine time that would else be rented", "1", most=1.0)
+        Assumption | None,
+        Asked("share of freed time that would else be rented", "1", most=1.0),
     ] = None
-    energy_price: Annotated[Assumption | None, Asked("electricity", MONEY + "/kWh")] = None
-    pue: Annotated[
-        Assumption | None, Asked("power usage effectiveness (PUE)", "1", least=1.0, most=5.0)
-    ] = None
+    energy_price: Annotated[Assumption | None, Asked("price of electricity", MONEY + "/kWh")] = None
+    pue: Annotated[Assumption | None, Asked("PUE", "1", least=1.0, most=5.0)] = None
     carbon: Annotated[Assumption | None, Asked("carbon dioxide of the grid", "kg/kWh")] = None
     utilisation: Annotated[
-        Assumption | None, Asked("time in which the machine works", "1", most=1.0, open_below=True)
+        Assumption | None,
+        Asked("busy share of all hours", "1", most=1.0, open_below=True),
     ] = None
     depreciation_years: Annotated[
         Assumption | None, Asked("time of use", "year", most=30.0, open_below=True)

@@ -4,6 +4,7 @@ Layer: stats. Reads and writes no file. Written out because scipy is not in ever
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 Function = Callable[[float], float]
 _HALVINGS = 200
@@ -35,24 +36,41 @@ def bisect(function: Function, low: float, high: float) -> float:
     return (low + high) / 2
 
 
-def nearest_change(function: Function, start: float, places: Sequence[float]) -> float | None:
-    """The sign change nearest to a number, seen from it in both directions.
+class Change(NamedTuple):
+    """Where a function changes its sign, seen from a number."""
+
+    at: float
+    rises: bool
+    """Whether the number has to rise to get there."""
+
+
+def nearest_change(function: Function, start: float, places: Sequence[float]) -> Change | None:
+    """The change between "above 0" and "not above 0" that is nearest to a number.
 
     Args:
         function: continuous between the places.
-        start: where its sign is the present one.
-        places: numbers at which it is looked at.
+        start: from where it is sought, in both directions.
+        places: numbers at which the function is looked at.
 
     Returns:
-        None if its sign is the same at all places.
+        None if there is none at these places.
     """
-    sign = function(start) > 0
-    found = []
-    for side in (sorted(p for p in places if p > start), sorted((p for p in places if p < start), reverse=True)):
-        before = start
-        for place in side:
-            if (function(place) > 0) != sign:
-                found.append(bisect(function, before, place))
-                break
-            before = place
-    return min(found, key=lambda root: abs(root - start), default=None)
+    above = sorted(place for place in places if place > start)
+    below = sorted((place for place in places if place < start), reverse=True)
+    found = [_first(function, start, above, True), _first(function, start, below, False)]
+    known = [change for change in found if change]
+    return min(known, key=lambda change: abs(change.at - start), default=None)
+
+
+def _first(function: Function, start: float, places: list[float], rises: bool) -> Change | None:
+    """The first change on the way from a number over some places."""
+    last, value = start, function(start)
+    sign = value > 0
+    for place in places:
+        here = function(place)
+        if (here > 0) != sign:
+            # Where one end is 0 itself, halving would only creep towards it.
+            at = last if value == 0 else place if here == 0 else bisect(function, last, place)
+            return Change(at, rises)
+        last, value = place, here
+    return None
