@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from commwall.economics.costs import NOTHING_PAID, NoCost, costs
 from commwall.economics.judging import Answer, judge
 from commwall.economics.scenario import Scenario
 from commwall.economics.uncertain import Stated
@@ -120,6 +121,21 @@ def test_a_gain_of_one_round_is_told_with_the_verdict() -> None:
 def test_no_verdict_says_what_is_missing(missing: str, reason: str) -> None:
     answer = bought(scenario(dict(without(missing))))
     assert answer.decision == "none" and reason in str(answer.reason)
+
+
+def test_a_stated_pay_back_that_nothing_can_reach_says_so() -> None:
+    kept = {**without("training_h"), "engineer_per_h": 0.0, "freed_share": 0.0, "energy_price": 0.0}
+    answer = bought(scenario({**kept, "published_payback_months": 14.0}))
+    assert answer.decision == "none"
+    assert answer.reason == (
+        "no length of a training makes it pay back in the time that the text states"
+    )
+
+
+def test_what_costs_nothing_is_not_divided_by() -> None:
+    free = scenario({**LEAN, "b.purchase.server": 0.0, "waiting_share": 0.0, "utilisation": 1.0})
+    told = costs(judge(free, SUBJECT, 0.95), 0.95)
+    assert NoCost("bought: cost", NOTHING_PAID) in told
 
 
 def test_words_of_flips_name_direction_and_unit() -> None:

@@ -135,6 +135,10 @@ def test_every_shipped_file_reads_and_states_sources() -> None:
         ({"gains": {"x": {"kind": "published"}}}, "gains.x: needs one of: speedup; shorter_share"),
         ({"gains": {"x": {"kind": "measured", "speedup": 2}}}, "gains.x.kind: "),
         ({"mix": {"bert": 0}}, "mix.bert: "),
+        ({"a": {"words": "x", "rent": 0}}, "a.rent: must be above 0, value is 0"),
+        ({"gpus": None}, "gpus: must be stated where rents of a GPU are"),
+        ({"trainings_per_month": 100, "training_h": {"low": 5, "high": 15}},
+         "trainings_per_month: 100 of 10 h each are 1000 h, a month has 730.5"),
     ],
 )  # fmt: skip
 def test_nonsense_is_refused_with_key_and_reason(

@@ -116,7 +116,10 @@ def _money(
     seed: int,
 ) -> Money:
     """Gains that are stated stand in only where none was measured."""
-    workloads = {workload.name: workload for workload in stated(scenario)} | found
+    others = {
+        workload.name: workload for workload in stated(scenario) if workload.name not in found
+    }
+    workloads = found | others
     absent = {name: why for name, why in absent.items() if name not in workloads}
     asked = subjects(workloads, scenario.mix, absent)
     judged = tuple(judge(scenario, each, confidence, seed=abs(seed)) for each in asked)

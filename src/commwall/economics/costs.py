@@ -6,6 +6,8 @@ Layer: economics. Reads and writes no file.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from commwall.economics.formulas import Value
 from commwall.economics.judging import Judged, Spread, spread
 from commwall.economics.sums import Sums
@@ -13,6 +15,7 @@ from commwall.economics.sums import Sums
 MILLION = 1e6
 NOT_BOUGHT = "bill, time of use or utilisation are not stated"
 NOT_RENTED = "the rent of both sides is not stated"
+NOTHING_PAID = "as stated, one of them costs nothing"
 NO_CARBON = "no grid factor is stated"
 Sides = tuple[Value, Value]
 """Over the faster link, over the other."""
@@ -55,8 +58,8 @@ def costs(judged: Judged, confidence: float) -> tuple[Cost | NoCost, ...]:
 
 def _money(sums: Sums, way: str, why_none: str, confidence: float) -> Iterator[Cost | NoCost]:
     money, per_h = sums.scenario.currency, sums.both(lambda side: sums.cost_per_h(side, way))
-    if per_h is None:
-        yield NoCost(f"{way}: cost", why_none)
+    if per_h is None or not _above_zero(per_h):
+        yield NoCost(f"{way}: cost", why_none if per_h is None else NOTHING_PAID)
         return
     for work, hours in _works(sums):
         yield _cost(f"{way}: {work}", money, per_h, hours, confidence)
@@ -93,6 +96,10 @@ def _energy(sums: Sums, confidence: float) -> Iterator[Cost | NoCost]:
         yield NoCost("carbon dioxide of a training", NO_CARBON)
     else:
         yield _cost("carbon dioxide of a training", "kg", kg_per_h, hours, confidence)
+
+
+def _above_zero(sides: Sides) -> bool:
+    return all(np.min(side) > 0 for side in sides)
 
 
 def _per(work: Value, sides: Sides) -> Sides:

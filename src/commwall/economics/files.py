@@ -4,12 +4,15 @@ Layer: economics. Reads `config/economics.yaml`, `config/scenarios/*.yaml`, file
 names, and of `config/facts` what they refer to.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from commwall.economics.formulas import HOURS_PER_MONTH
 from commwall.economics.references import Book, Meant
 from commwall.economics.scenario import Entry, Gain, Scenario
+from commwall.economics.sums import WORK
 from commwall.schema.economics import (
     MONEY,
     PRICE,
@@ -59,9 +62,7 @@ def read_scenario(root: Path, wanted: str | None = None, gpus: int | None = None
 
 
 def _path_of(root: Path, wanted: str | None) -> Path:
-    if wanted is None:
-        return root / DEFAULT
-    if wanted == DEFAULT.stem:
+    if wanted is None or wanted == DEFAULT.stem:
         return root / DEFAULT
     if wanted in shipped(root):
         return root / FOLDER / f"{wanted}.yaml"
@@ -106,6 +107,7 @@ class _Resolver:
         own = self.economics
         entries = dict(self._entries())
         gains = dict(self._gains())
+        self.problems += _contradictions(entries, self.gpus)
         if self.problems:
             raise ConfigError(
                 f"{len(self.problems)} problem(s) in {where}",
@@ -130,22 +132,28 @@ class _Resolver:
         for key, asked, assumption in self._stated():
             meant = self._meant(key, asked, assumption)
             if meant:
-                unit = asked.unit.replace(MONEY, self.economics.currency)
-                origin = meant.source, meant.date, assumption.together
-                yield key, Entry(key, asked, meant.amount, unit, *origin)
+                yield (
+                    key,
+                    Entry(
+                        key=key,
+                        asked=asked,
+                        amount=meant.amount,
+                        unit=asked.unit.replace(MONEY, self.economics.currency),
+                        source=meant.source,
+                        date=meant.date,
+                        together=assumption.together,
+                    ),
+                )
 
     def _stated(self) -> Iterator[tuple[str, Asked, Assumption]]:
         """Every assumption of the file with its key; those of gains apart."""
         own = self.economics
         for name, side in (("a", own.a), ("b", own.b)):
             for item, price in side.purchase.items():
-                yield (
-                    f"{name}.purchase.{item}",
-                    _named(PRICE, f"price of {item}, {side.words}"),
-                    price,
-                )
+                asked = replace(PRICE, words=f"price of {item}, {side.words}")
+                yield f"{name}.purchase.{item}", asked, price
             if side.rent:
-                yield f"{name}.rent", _named(RENT, f"rent of a GPU, {side.words}"), side.rent
+                yield f"{name}.rent", replace(RENT, words=f"{RENT.words}, {side.words}"), side.rent
         for key, asked in asked_keys().items():
             if assumption := getattr(own, key):
                 yield key, asked, assumption
@@ -183,5 +191,14 @@ class _Resolver:
         return self.gpus
 
 
-def _named(asked: Asked, words: str) -> Asked:
-    return Asked(words, asked.unit, asked.least, asked.most, asked.open_below)
+def _contradictions(entries: Mapping[str, Entry], gpus: int | None) -> Iterator[str]:
+    """What is possible for each number, and not for all of them together."""
+    if gpus is None and {"a.rent", "b.rent"} & entries.keys():
+        yield "gpus: must be stated where rents of a GPU are"
+    if set(WORK) <= entries.keys():
+        trainings, hours = (entries[key].amount.middle for key in WORK)
+        if trainings * hours > HOURS_PER_MONTH:
+            yield (
+                f"{WORK[0]}: {trainings:g} of {hours:g} h each are {trainings * hours:g} h, "
+                f"a month has {HOURS_PER_MONTH:g}; count the trainings of one machine"
+            )

@@ -20,7 +20,7 @@ from commwall.economics.work import Subject
 from commwall.schema.economics import asked_keys
 
 DRAWS = 20_000
-"""Chosen: the ends of a 95 % interval are then known to about a hundredth of its width."""
+"""Chosen: the ends of a 95 % interval are then known to a hundredth of its width."""
 SOLVED = "published_payback_months"
 HOURS = "training_h"
 WayName = Literal["bought", "rented"]
@@ -65,18 +65,18 @@ class Answer:
     subject: Subject
     way: WayName
     decision: Decision
-    reason: str | None
-    """Why there is no verdict."""
-    middle: float | None
-    """The result with every number at its middle."""
-    result: Spread | None
+    reason: str | None = None
+    """What the file would have to state for a verdict."""
+    result: Spread | None = None
     """Bought: net present value [money]; rented: share of the costs saved [1]."""
-    favour: float | None
+    middle: float | None = None
+    """The same with every number at its middle."""
+    favour: float | None = None
     """Share of the draws in which the faster link is worth it [1]."""
-    payback_months: Spread | None
+    payback_months: Spread | None = None
     """Of what is bought; infinite where it never pays back [month]."""
-    swings: tuple[Swing, ...]
-    flips: tuple[Flip, ...]
+    swings: tuple[Swing, ...] = ()
+    flips: tuple[Flip, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,8 @@ def _answer(
         subject=middle.subject,
         way=way.name,
         decision=_decision(result),
-        reason=None,
-        middle=objective(middle),
         result=result,
+        middle=objective(middle),
         favour=float(np.mean(np.asarray(results) > 0)),
         payback_months=payback,
         swings=swings(middle, objective, entries, confidence),
@@ -176,13 +175,17 @@ def _without_verdict(
     confidence: float,
 ) -> Answer:
     """What is known all the same: whether it pays back ever, and what would turn that."""
-    turning: tuple[Flip, ...] = ()
-    if payback is not None:
-        turning = flips(middle, _numbers_of(EVER), entries, confidence)
-    never = payback is not None and np.isinf(payback.low)
-    decision: Decision = "leave" if never else "none"
-    why = _why_none(way, middle)
-    return Answer(middle.subject, way.name, decision, why, None, None, None, payback, (), turning)
+    reason = _why_none(way, middle)
+    if payback is None:
+        return Answer(middle.subject, way.name, "none", reason)
+    return Answer(
+        subject=middle.subject,
+        way=way.name,
+        decision="leave" if np.isinf(payback.low) else "none",
+        reason=reason,
+        payback_months=payback,
+        flips=flips(middle, _numbers_of(EVER), entries, confidence),
+    )
 
 
 def _numbers_of(way: Way) -> Callable[[Sums], float]:
@@ -208,6 +211,8 @@ def _why_none(way: Way, sums: Sums) -> str:
         return "the rent of both sides is not stated"
     if sums.extra_price is None:
         return "the bill of both sides is not stated"
+    if SOLVED in sums.scenario.entries and not sums.knows(HOURS):
+        return "no length of a training makes it pay back in the time that the text states"
     if sums.work_h_per_month is None:
         return "trainings a month and hours of a training are not stated"
     return "no time of use is stated (depreciation_years)"

@@ -89,7 +89,8 @@ def amount_text(entry: Entry, value: float) -> str:
         return f"{percent_text(value)} a year"
     if entry.unit == "1" and entry.asked.most <= 1:
         return percent_text(value)
-    return f"{_plain(value)} {_UNITS.get(entry.unit, entry.unit)}".rstrip()
+    number, unit = _plain(value), _UNITS.get(entry.unit, entry.unit)
+    return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
 
 
 def range_text(entry: Entry, confidence: float) -> str:
@@ -139,7 +140,7 @@ def flips_text(answer: Answer, most: int = MOST_FLIPS) -> str:
 def flips_head(answer: Answer) -> str:
     """What the numbers of `flips_text` turn."""
     if answer.result:
-        return "its middle turns if" if answer.decision == "open" else "the answer flips if"
+        return "the middle turns if" if answer.decision == "open" else "the answer flips if"
     return "it pays back only if" if answer.decision == "leave" else "it never pays back if"
 
 

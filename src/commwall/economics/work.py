@@ -3,11 +3,12 @@
 Layer: economics. Reads and writes no file.
 """
 
+import datetime
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from commwall.economics.scenario import Entry, Scenario
-from commwall.economics.uncertain import OfRounds
+from commwall.economics.uncertain import OfRounds, Uncertain
 from commwall.schema.economics import SPEEDUP, Asked
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest
@@ -111,13 +112,7 @@ def measured(
         name=name,
         evidence=f"measured, n = {rounds}" + ("" if spread else ", no interval"),
         quantities={
-            f"{name}:{quantity}": Entry(
-                f"{name}:{quantity}",
-                _of(asked[quantity], name),
-                amount,
-                asked[quantity].unit,
-                source,
-            )
+            f"{name}:{quantity}": _entry(name, quantity, asked[quantity], amount, source)
             for quantity, amount in amounts.items()
         },
         epoch_samples=epoch_samples,
@@ -129,9 +124,8 @@ def measured(
 def stated(scenario: Scenario) -> Iterable[Workload]:
     """The workloads whose gains the scenario states."""
     for name, gain in scenario.gains.items():
-        key = f"{name}:speedup"
-        entry = Entry(key, _of(SPEEDUP, name), gain.speedup, "1", gain.source, gain.date)
-        yield Workload(name, gain.kind, {key: entry}, no_energy=f"the gain is {gain.kind}")
+        entry = _entry(name, "speedup", SPEEDUP, gain.speedup, gain.source, gain.date)
+        yield Workload(name, gain.kind, {entry.key: entry}, no_energy=f"the gain is {gain.kind}")
 
 
 def subjects(
@@ -170,5 +164,14 @@ def _stranger(name: str, names: list[str]) -> str:
     return f"mix.{name}: no such workload" + (f"; did you mean {near!r}?" if near else "")
 
 
-def _of(asked: Asked, name: str) -> Asked:
-    return Asked(f"{asked.words} of {name}", asked.unit, asked.least, asked.most, asked.open_below)
+def _entry(
+    name: str,
+    quantity: str,
+    asked: Asked,
+    amount: Uncertain,
+    source: str,
+    date: datetime.date | None = None,
+) -> Entry:
+    """One quantity of a workload, named after it."""
+    own = replace(asked, words=f"{asked.words} of {name}")
+    return Entry(f"{name}:{quantity}", own, amount, asked.unit, source, date)

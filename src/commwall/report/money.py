@@ -3,7 +3,7 @@
 Layer: report. Assumptions are read by `commwall.economics`, records by `commwall.analysis`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from commwall.economics.wording import (
     sentence,
     spread_text,
 )
+from commwall.report.figures import nothing
 from commwall.report.html import (
     Group,
     Html,
@@ -43,6 +44,17 @@ from commwall.report.html import (
 from commwall.report.money_figures import results_figure, swings_figure
 from commwall.report.page import Page, open_page
 from commwall.schema.errors import ConfigError
+
+NOTHING = "Nothing to show: there is no verdict."
+NOT_COUNTED = (
+    "What is left of the price after the time of use: taken as nothing.",
+    "Energy is that of the GPUs, times the PUE; hosts, switches and storage are missing.",
+    "Carbon dioxide is that of the energy; the making of the machines is missing.",
+    "Taxes, staff for the machines, space, and what a result is worth that comes earlier.",
+    "Costs by sample, epoch and training take the machine as busy for its share of all hours.",
+    "Numbers are drawn independently but for those that move together; gains of several workloads, "
+    "measured in the same rounds, are taken as independent too.",
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,11 @@ class MoneyPage:
     def confidence(self) -> float:
         """Share of the draws between the ends of every interval [1]."""
         return self.page.analysis.confidence
+
+    @property
+    def priced(self) -> tuple[Money, ...]:
+        """Comparisons of links that have a price."""
+        return tuple(money for money in self.answers if not money.refusal)
 
     @property
     def judged(self) -> Iterator[tuple[Money, Judged]]:
@@ -89,22 +106,19 @@ def open_money(root: str | Path, campaign: str, confidence: float) -> MoneyPage:
 
 def verdict_cards(money: MoneyPage) -> Html:
     """The answer for the mix, or the first workload, of each comparison."""
-    if money.problem:
-        return joined([paragraph(f"No verdict: {money.problem}", "verdict")], "card")
-    if not money.answers:
-        return joined(
-            [paragraph("No verdict: the campaign compares no treatments.", "verdict")], "card"
-        )
+    if money.problem or not money.answers:
+        return _no_verdict(money.problem or "the campaign compares no treatments")
     return joined(_card(each, money.confidence) for each in money.answers)
+
+
+def _no_verdict(why: str, place: str = "") -> Html:
+    return joined([paragraph(place, "place"), paragraph(f"No verdict: {why}.", "verdict")], "card")
 
 
 def _card(money: Money, confidence: float) -> Html:
     foremost = money.foremost
     if money.refusal or foremost is None:
-        why = money.refusal or "no workload has a gain"
-        return joined(
-            [paragraph(money.sides, "place"), paragraph(f"No verdict: {why}.", "verdict")], "card"
-        )
+        return _no_verdict(money.refusal or "no workload has a gain", money.sides)
     gain = f"speed-up {gain_text(foremost, confidence)}"
     place = f"{money.sides}: {_subject_text(money, foremost)}; {gain}"
     parts = [paragraph(place, "place")]
@@ -141,9 +155,7 @@ def _remarks(money: Money, foremost: Judged) -> Iterator[str]:
 
 def verdict_table(money: MoneyPage) -> Html:
     """Every workload and the mix: gain, answers, largest driver, nearest flip."""
-    return joined(
-        _verdict_table(each, money.confidence) for each in money.answers if not each.refusal
-    )
+    return joined(_verdict_table(each, money.confidence) for each in money.priced)
 
 
 def _verdict_table(money: Money, confidence: float) -> Html:
@@ -178,7 +190,7 @@ def swings_picture(money: MoneyPage) -> Figure:
     """What moves the answer of the first comparison's foremost subject, bought."""
     foremost = next((each.foremost for each in money.answers if each.foremost), None)
     if foremost is None:
-        return Figure()
+        return nothing(NOTHING)
     bought = foremost.answers[0]
     return swings_figure(
         swings_table(foremost, bought), f"What moves it: {foremost.subject.name}, bought"
@@ -196,7 +208,7 @@ def flips_table(money: MoneyPage) -> Html:
             title = f"{each.sides}: {judged.subject.name}"
             shown = grouped_table(heads, groups, f"{title}; all else at its middle.")
             parts.append(shown if judged is each.foremost else folded(title, shown))
-    return joined(parts)
+    return joined(parts or [paragraph(NOTHING, "missing")])
 
 
 def _flip_rows(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
@@ -213,9 +225,10 @@ def _flip_rows(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
 
 def costs_table(money: MoneyPage) -> Html:
     """What the same work costs over both links, with unit and currency in each cell."""
-    return joined(
-        _costs_table(each, money.confidence) for each in money.answers if not each.refusal
-    )
+    tables = [_costs_table(each, money.confidence) for each in money.priced]
+    others = zip(money.priced[1:], tables[1:], strict=True)
+    folds = [folded(each.sides, shown) for each, shown in others]
+    return joined([*tables[:1], *folds] or [paragraph(NOTHING, "missing")])
 
 
 def _costs_table(money: Money, confidence: float) -> Html:
@@ -238,9 +251,9 @@ def _cost_rows(judged: Judged, confidence: float) -> Iterator[tuple[str, tuple[s
 
 def assumptions_table(money: MoneyPage) -> Html:
     """Every number that enters, with range, unit, source and day."""
-    first = next((each for each in money.answers if not each.refusal), None)
-    if first is None:
-        return joined(())
+    if not money.priced:
+        return paragraph(NOTHING, "missing")
+    first = money.priced[0]
     heads = ("number", "value, and its range", "source", "date")
     words = f"{first.scenario.title}. Results are in {first.scenario.currency}."
     return table(heads, assumption_rows(first, money.confidence), words)
@@ -249,18 +262,5 @@ def assumptions_table(money: MoneyPage) -> Html:
 def not_shown(money: MoneyPage) -> Html:
     """What the answers do not contain."""
     gaps = dict.fromkeys(line for _, judged in money.judged for line in left_out(judged.middle))
-    return bullets((*gaps, *_always_missing(money.answers)))
-
-
-def _always_missing(answers: Iterable[Money]) -> Iterator[str]:
-    yield "What is left of the price after the time of use: taken as nothing."
-    yield "Energy is that of the GPUs, times the PUE; hosts, switches and storage are missing."
-    yield "Taxes, staff for the machines, space, and what a result is worth that comes earlier."
-    yield "Costs by sample, epoch and training take the machine as busy for its share of all hours."
-    yield (
-        "Numbers are drawn independently but for those that move together; gains of several "
-        "workloads, measured in the same rounds, are taken as independent too."
-    )
-    for money in answers:
-        if not money.refusal:
-            yield f"{money.sides}: {money.scenario.difference.strip()}"
+    prices = (f"{each.sides}: {each.scenario.difference.strip()}" for each in money.priced)
+    return bullets((*gaps, *NOT_COUNTED, *prices))

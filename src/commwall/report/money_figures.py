@@ -35,7 +35,7 @@ DECIDED = {"take": RIGHT, "leave": LEFT}
 def results_figure(results: pd.DataFrame, confidence: float) -> Figure:
     """Median and interval of every answer, a panel each way of paying."""
     if results.empty:
-        return nothing("No answer has a result to draw")
+        return nothing("No figure: no answer has a result")
     several = results["sides"].nunique() > 1
     ways = list(results.groupby("way", sort=False))
     labels = {way: _labels(own, several=several) for way, own in ways}
@@ -50,14 +50,15 @@ def results_figure(results: pd.DataFrame, confidence: float) -> Figure:
         axes.set_ylim(len(own) - 0.4, -0.6)
         axes.set_title(TITLES[str(way)])
         _value_axis(axes, own["unit"].iloc[0])
-    title_figure(figure, "What the faster link brings", emulated=False)
+    words = f"What the faster link brings: {100 * confidence:g} % of the draws"
+    title_figure(figure, words, emulated=False)
     return figure
 
 
 def swings_figure(swings: pd.DataFrame, title: str) -> Figure:
     """A bar for each range that moves the answer, from one end's answer to the other's."""
     if swings.empty:
-        return nothing("Nothing that enters has a range, so nothing moves the answer")
+        return nothing("No figure: nothing that enters has a range, so nothing moves the answer")
     shown = swings.head(MOST_BARS)
     labels = list(shown["label"])
     figure, (axes,) = new_figure([panel_height(len(shown), labels)])

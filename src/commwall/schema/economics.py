@@ -157,7 +157,7 @@ def currency_of(quantity: Quantity) -> str | None:
 
 
 PRICE = Asked("price", MONEY)
-RENT = Asked("rent of a GPU", MONEY + "/GPU/h")
+RENT = Asked("rent of a GPU", MONEY + "/GPU/h", open_below=True)
 SPEEDUP = Asked("speed-up", "1", open_below=True)
 SHORTER = Asked("share by which a training is shorter", "1", most=0.999)
 
