@@ -11,7 +11,7 @@ from commwall.economics.costs import Cost, NoCost, costs
 from commwall.economics.judging import judge
 from commwall.economics.scenario import Entry, Scenario
 from commwall.economics.sums import Sums
-from commwall.economics.uncertain import OfRounds, Stated
+from commwall.economics.uncertain import OfRounds, Shorter, Stated
 from commwall.economics.work import Subject, measured
 from commwall.schema.economics import PRICE, RENT, Asked, asked_keys
 
@@ -207,7 +207,11 @@ def test_ranges_are_drawn_between_their_ends() -> None:
 
 
 def test_shorter_trainings_are_a_speed_up() -> None:
-    assert Stated.certain(0.3).shorter_to_speedup().middle == pytest.approx(1 / 0.7)
+    assert Shorter(Stated.certain(0.3)).middle == pytest.approx(1 / 0.7)
+    halves = Shorter(Stated(0.0, 0.5))
+    assert halves.ends(0.95) == (1, 2)
+    drawn = halves.draw(np.random.default_rng(1), 100_000)
+    assert np.mean(1 - 1 / drawn) == pytest.approx(0.25, abs=0.002)  # the share is even, not 1..2
 
 
 def test_every_key_says_what_it_asks_for() -> None:

@@ -13,6 +13,7 @@ from commwall.economics.formulas import HOURS_PER_MONTH
 from commwall.economics.references import Book, Meant
 from commwall.economics.scenario import Entry, Gain, Scenario
 from commwall.economics.sums import WORK
+from commwall.economics.uncertain import Shorter
 from commwall.schema.economics import (
     MONEY,
     PRICE,
@@ -163,8 +164,8 @@ class _Resolver:
             field, asked = ("speedup", SPEEDUP) if gain.speedup else ("shorter_share", SHORTER)
             meant = self._meant(f"gains.{name}.{field}", asked, getattr(gain, field))
             if meant:
-                stated = meant.amount if gain.speedup else meant.amount.shorter_to_speedup()
-                yield name, Gain(gain.kind, stated, meant.source, meant.date)
+                speedup = meant.amount if gain.speedup else Shorter(meant.amount)
+                yield name, Gain(gain.kind, speedup, meant.source, meant.date)
 
     def _meant(self, key: str, asked: Asked, assumption: Assumption) -> Meant | None:
         """What an assumption means in the key's unit; None where that is a problem."""

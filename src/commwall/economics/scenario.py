@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from commwall.economics.uncertain import Stated, Uncertain
+from commwall.economics.uncertain import Uncertain
 from commwall.schema.economics import Asked
 
 
@@ -40,7 +40,7 @@ class Gain:
 
     kind: str
     """published or modelled."""
-    speedup: Stated
+    speedup: Uncertain
     source: str
     date: datetime.date
 

@@ -70,10 +70,26 @@ class Stated:
         likely = None if self.likely is None else self.likely * factor
         return Stated(self.low * factor, self.high * factor, likely)
 
-    def shorter_to_speedup(self) -> "Stated":
-        """The ratio of throughputs where trainings are shorter by such a share [1]."""
-        low, high = (1 / (1 - share) for share in (self.low, self.high))
-        return Stated(low, high, None if self.likely is None else 1 / (1 - self.likely))
+
+@dataclass(frozen=True)
+class Shorter:
+    """A speed-up stated as the share by which a training is shorter."""
+
+    share: Stated
+
+    @property
+    def middle(self) -> float:
+        """Of the share's middle."""
+        return 1 / (1 - self.share.middle)
+
+    def ends(self, confidence: float) -> tuple[float, float] | None:
+        """Those of the share."""
+        ends = self.share.ends(confidence)
+        return None if ends is None else (1 / (1 - ends[0]), 1 / (1 - ends[1]))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Draws:
+        """The share is drawn as it is stated."""
+        return 1 / (1 - self.share.draw(generator, count))
 
 
 @dataclass(frozen=True)
