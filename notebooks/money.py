@@ -74,6 +74,12 @@ money.assumptions_table(page)
 # %%
 money.not_shown(page)
 
+# %%
+narrative.not_covered(page.page, "training")
+
+# %%
+narrative.gaps(page.page, "training")
+
 # %% [markdown]
 # ## Provenance
 
