@@ -10,6 +10,7 @@ from commwall.analysis.money import money_of_scenario
 from commwall.cli.main import main
 from commwall.economics.files import home_of, read_scenario, shipped
 from commwall.economics.wording import sentence, solved_text
+from commwall.schema.economics import Economics
 from commwall.schema.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +102,12 @@ def test_every_shipped_file_reads_and_states_sources() -> None:
         assert scenario.difference
 
 
+def test_the_shipped_file_explains_every_key() -> None:
+    text = (ROOT / "config/economics.yaml").read_text(encoding="utf-8")
+    assert [name for name in Economics.model_fields if f"{name}:" not in text
+            and f"`{name}`" not in text] == []  # fmt: skip
+
+
 # Refused -----------------------------------------------------------------------------------
 
 
@@ -130,6 +137,7 @@ def test_every_shipped_file_reads_and_states_sources() -> None:
          "pue: there is no fact 'energy/pua'; did you mean 'energy/pue'?"),
         ({"pue": {"fact": "prices/h100-sxm-rent"}},
          "pue: unit '$/GPU/h' is $/s, expected a unit of 1"),
+        ({"pue": {"fact": "energy/pue", "unit": "%"}}, "pue: a fact or claim has its own unit"),
         ({"pue": {"claim": "a/b/c"}}, "pue: there is no number of a claim 'a/b/c'"),
         ({"training_h": 2, "published_payback_months": 3}, "name one"),
         ({"gains": {"x": {"kind": "published"}}}, "gains.x: needs one of: speedup; shorter_share"),

@@ -59,10 +59,10 @@ class Book:
         return Meant(found.amount.scaled(scale), found.source, found.date)
 
     def _found(self, assumption: Assumption, economics: Economics) -> _Found:
-        if assumption.fact:
+        if assumption.fact is not None:
             return self._fact(assumption.fact)
         source, date = assumption.source or economics.source, assumption.date or economics.date
-        if assumption.claim:
+        if assumption.claim is not None:
             number, title = self._claim(assumption.claim)
             most = number.value if number.most is None else number.most
             return _Found(Stated(float(number.value), float(most)), number.unit, title, date)
@@ -88,6 +88,7 @@ class Book:
         return {
             f"{name}/{key}": figure
             for name in FIGURES
+            if (self._root / FACTS / f"{name}.yaml").exists()
             for key, figure in self._read(FACTS / f"{name}.yaml", FiguresFile).root.items()
         }
 

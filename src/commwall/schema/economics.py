@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import GetCoreSchemaHandler, field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
+from commwall.schema.base import Model, Name, PositiveFloat, WorldSize
 from commwall.schema.errors import UnitError
 from commwall.schema.quantities import CURRENCIES, Quantity, dimension_text, unit_of
 
@@ -70,6 +70,8 @@ class Assumption(Model):
         forms = [self.value is not None, ranged, self.fact is not None, self.claim is not None]
         if sum(forms) != 1:
             raise ValueError("needs one of: value; low and high; fact; claim")
+        if self.unit and (self.fact or self.claim):
+            raise ValueError("a fact or claim has its own unit, so that none is stated here")
         if ranged and (self.low is None or self.high is None):
             raise ValueError("a range needs low and high")
         if self.low is not None and self.high is not None:
@@ -212,7 +214,7 @@ class Economics(Model):
     """With the other link."""
     rates: dict[str, Rate] = {}
     """Currency -> its worth in the file's."""
-    gpus: PositiveInt | None = None
+    gpus: WorldSize | None = None
     """GPUs of each side; those of the campaign where one is judged."""
     gains: dict[Name, StatedGain] = {}
     """Workload -> its gain, where no campaign has measured it."""
