@@ -34,10 +34,14 @@ def sentence(judged: Judged, answer: Answer) -> str:
 
 def verdict_text(judged: Judged, answer: Answer) -> str:
     """The decision, and whether it stands on a gain without interval."""
-    words = DECISIONS[answer.decision]
-    if not judged.subject.caveats or answer.decision in ("open", "none"):
-        return words
-    return f"{words}, if the gain holds ({'; '.join(judged.subject.caveats)})"
+    words, caveats = short_verdict(judged, answer), judged.subject.caveats
+    return f"{words} ({'; '.join(caveats)})" if words != DECISIONS[answer.decision] else words
+
+
+def short_verdict(judged: Judged, answer: Answer) -> str:
+    """The same for a table whose gains say what they stand on."""
+    doubtful = judged.subject.caveats and answer.decision in ("take", "leave")
+    return DECISIONS[answer.decision] + (", if the gain holds" if doubtful else "")
 
 
 def gain_text(judged: Judged, confidence: float) -> str:

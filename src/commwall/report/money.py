@@ -27,6 +27,7 @@ from commwall.economics.wording import (
     months_text,
     result_text,
     sentence,
+    short_verdict,
     spread_text,
 )
 from commwall.report.figures import nothing
@@ -176,7 +177,7 @@ def _verdict_cells(judged: Judged, confidence: float) -> Iterator[str]:
         told = result_text(judged, answer) if answer.result else str(answer.reason)
         paid = answer.payback_months
         pays = f"; pays back in {spread_text(paid, months_text)}" if paid else ""
-        yield f"{DECISIONS[answer.decision]}: {told}{pays}"
+        yield f"{short_verdict(judged, answer)}: {told}{pays}"
     yield driver_text(judged, bought)
     yield flips_text(bought, most=1)
 
