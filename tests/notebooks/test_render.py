@@ -67,6 +67,7 @@ def test_a_campaign_without_records_renders_what_is_missing(tmp_path: Path, note
     (tmp_path / "notebooks").symlink_to(REPOSITORY / "notebooks")
     page = render(layout, CAMPAIGN, notebook, 0.95, 120)[1].read_text()
     said = {
+        "money": "No verdict: an emulated link is not for sale",
         "platforms": "No record: nothing is known of the machine.",
         "breakeven": "No curve: no comparison has a training case",
         "method": "Of 15 planned records 0 enter verdicts, 0 are kept out of them, 15 are absent.",

@@ -43,6 +43,14 @@ def test_edited_claim_renders_its_page_only(rendered: Checkout) -> None:
     assert run.started == {"render_general", "publish_site"}
 
 
+def test_edited_assumptions_render_the_money_page_only(rendered: Checkout) -> None:
+    path = rendered.root / "config/economics.yaml"
+    path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    run = rendered.snakemake("-n")
+    assert run.started == {"render_notebook", "publish_site"}
+    assert run.jobs["render_notebook"] == 1
+
+
 def test_edited_figure_renders_only(rendered: Checkout) -> None:
     module = rendered.root / "src/commwall/report/__init__.py"
     module.write_text(module.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8")

@@ -73,6 +73,11 @@ def pages_of(campaigns: list[str]) -> list[str]:
     ]
 
 
+def read_beside(wildcards) -> list[str]:
+    """Assumptions that a page rests on, where they are there."""
+    return [name for name in PAGES[wildcards.notebook].reads if Path(name).exists()]
+
+
 def all_cores(wildcards) -> int:
     """Every core of this run: nothing may work beside a measurement."""
     return workflow.cores

@@ -7,6 +7,7 @@ rule render_notebook:
         tables=tables_of("{c}"),
         notebook="notebooks/{notebook}.py",
         facts=VALUES,
+        assumptions=read_beside,
         code=".cw/code/report.digest",
         environment=".envs/report/manifest.json",
     output:

@@ -24,7 +24,7 @@ from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.quantities import Quantity, unit_of
 
 FOLDER = Path("config/facts")
-FIGURES = ("copies", "models", "training", "protocols", "prices")
+FIGURES = ("copies", "models", "training", "protocols", "prices", "energy")
 """Files of figures; the others have models of their own."""
 VOCABULARIES = "vocabularies"
 NCCL_NAMES = "nccl-variables"

@@ -30,6 +30,7 @@ VERBS: dict[str, str] = {
     "lint-env": "say which NCCL variables do not do what they seem to",
     "whatif": "say what a model's step would take on other GPUs and links",
     "claims": "judge published claims by rules and sourced facts",
+    "cost": "say whether the faster link is worth its price",
     "bundle": "write a campaign into one file, to be rendered elsewhere",
     "import": "take in a campaign that was measured elsewhere",
     "predict": "fix what a measured campaign predicts, so that others can replicate it",

@@ -15,6 +15,8 @@ class PageKind(NamedTuple):
     """Words of the landing page."""
     suite: SuiteName | None
     """Suite it is about; None if it is about the campaign as a whole."""
+    reads: tuple[str, ...] = ()
+    """What it reads besides records, tables, facts and code."""
 
 
 PAGES = {
@@ -22,6 +24,11 @@ PAGES = {
     "throughput": PageKind("Throughput: where the step's time goes", "training"),
     "breakeven": PageKind("Break-even: when the faster link pays, for your model too", "training"),
     "energy": PageKind("Energy: samples per watt-hour, power, utilisation", "training"),
+    "money": PageKind(
+        "Money: is the faster link worth its price, and what turns that",
+        "training",
+        reads=("config/economics.yaml",),
+    ),
     "collectives": PageKind("Collectives: bus bandwidth over message size", "collectives"),
     "memory": PageKind("Memory bandwidth: on the device, to the host, between devices", "memory"),
     "platforms": PageKind("Platforms: machine, links, software, treatments", None),

@@ -15,6 +15,8 @@ Dimension = tuple[tuple[str, int], ...]
 """Base and exponent, sorted by base; empty for plain numbers."""
 SAMPLES = frozenset({"image", "sequence", "token", "sample"})
 """Bases that count what a model is trained on."""
+CURRENCIES = frozenset({"$", "EUR", "GBP", "CHF", "CNY", "JPY"})
+"""Bases of money: they are no scales of each other, a rate has its day."""
 
 _BYTES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -54,12 +56,17 @@ _SCALES: dict[str, tuple[float, str]] = {
     "J": (1.0, "J"),
     "Wh": (3600.0, "J"),
     "kWh": (3.6e6, "J"),
+    "MWh": (3.6e9, "J"),
+    "g": (1e-3, "kg"),
+    "kg": (1.0, "kg"),
     "FLOP": (1.0, "FLOP"),
     **{f"{prefix}FLOP": (scale, "FLOP") for prefix, scale in _LARGE.items()},
     "MAC": (1.0, "MAC"),
     "GMAC": (1e9, "MAC"),
     "$": (1.0, "$"),
     "k$": (1e3, "$"),
+    "USD": (1.0, "$"),
+    **{name: (1.0, name) for name in CURRENCIES - {"$"}},
     **{name: (1.0, name) for name in (*SAMPLES, "parameter", "month", "year")},
     "img": (1.0, "image"),
     "seq": (1.0, "sequence"),

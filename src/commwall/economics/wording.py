@@ -1,0 +1,238 @@
+"""The sentences of a money answer, the only place where they are worded.
+
+Layer: economics. Reads and writes no file.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+from commwall.economics.costs import Cost
+from commwall.economics.judging import HOURS, Answer, Judged, Spread, spread
+from commwall.economics.scenario import Entry
+from commwall.economics.sensitivity import Flip, Swing
+from commwall.economics.sums import WAITING, Sums
+from commwall.schema.units import around_text, significant
+
+DECISIONS = {
+    "take": "take the faster link",
+    "leave": "do not take the faster link",
+    "open": "cannot tell",
+    "none": "no verdict",
+}
+_UNITS = {"1/month": "a month", "year": "years", "month": "months", "1": ""}
+MOST_FLIPS = 3
+"""A sentence names so many, the nearest; the table has them all."""
+
+
+def sentence(judged: Judged, answer: Answer) -> str:
+    """The answer in one sentence, with what it rests on where that is weak."""
+    told = [*_result_parts(judged, answer), *_payback_parts(answer)]
+    if answer.reason and answer.decision == "none":
+        told.append(answer.reason)
+    return f"{answer.way.capitalize()}: {'; '.join([verdict_text(judged, answer), *told])}."
+
+
+def verdict_text(judged: Judged, answer: Answer) -> str:
+    """The decision, and whether it stands on a gain without interval."""
+    words, caveats = short_verdict(judged, answer), judged.subject.caveats
+    return f"{words} ({'; '.join(caveats)})" if words != DECISIONS[answer.decision] else words
+
+
+def short_verdict(judged: Judged, answer: Answer) -> str:
+    """The same for a table whose gains say what they stand on."""
+    doubtful = judged.subject.caveats and answer.decision in ("take", "leave")
+    return DECISIONS[answer.decision] + (", if the gain holds" if doubtful else "")
+
+
+def gain_text(judged: Judged, confidence: float) -> str:
+    """The speed-up and where it is from: "1.35 (1.31 to 1.39), measured, n = 5"."""
+    speedup = spread(1 / judged.draws.time, confidence)
+    return f"{spread_text(speedup, rounded)}, {judged.subject.evidence}"
+
+
+def result_text(judged: Judged, answer: Answer) -> str:
+    """The result for a table cell: money brought, or share of the costs saved."""
+    return spread_text(answer.result, result_words(judged, answer)) if answer.result else "none"
+
+
+def result_words(judged: Judged, answer: Answer) -> Callable[[float], str]:
+    """How a result of this way is written: as money if bought, as a share if rented."""
+    return percent_text if answer.way == "rented" else money_words(judged.scenario.currency)
+
+
+def money_words(currency: str) -> Callable[[float], str]:
+    """How a result in money is written: three digits, it deserves no more."""
+    return lambda amount: f"{rounded(amount)} {currency}"
+
+
+def rounded(value: float) -> str:
+    """Three significant digits, large numbers too: "51,400"."""
+    return significant(float(f"{value:.3g}"))
+
+
+def percent_text(share: float) -> str:
+    """A share as a percentage, to a tenth."""
+    return f"{_plain(round(100 * share, 1))} %"
+
+
+def months_text(months: float) -> str:
+    """A pay-back time."""
+    return "never" if math.isinf(months) else f"{significant(months)} months"
+
+
+def spread_text(spread: Spread, words: Callable[[float], str]) -> str:
+    """Median and ends, or the one number where nothing has a range."""
+    if spread.certain:
+        return words(spread.median)
+    return around_text(*map(words, (spread.median, spread.low, spread.high)))
+
+
+def amount_text(entry: Entry, value: float) -> str:
+    """One value of an assumption with its unit; shares in percent."""
+    if entry.unit == "1/year":
+        return f"{percent_text(value)} a year"
+    if entry.unit == "1" and entry.asked.most <= 1:
+        return percent_text(value)
+    number, unit = _plain(value), _UNITS.get(entry.unit, entry.unit)
+    return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
+
+
+def range_text(entry: Entry, confidence: float) -> str:
+    """An assumption with its range: "0.100 (0 to 0.5)"."""
+    middle, ends = amount_text(entry, entry.amount.middle), entry.amount.ends(confidence)
+    if ends is None:
+        return middle
+    return around_text(middle, *(amount_text(entry, end) for end in ends))
+
+
+def driver_text(judged: Judged, answer: Answer) -> str:
+    """The number whose own range moves the answer most."""
+    if not answer.swings:
+        return "nothing that enters has a range" if answer.result else "none"
+    return swing_text(judged, answer, answer.swings[0])
+
+
+def swing_text(judged: Judged, answer: Answer, swing: Swing) -> str:
+    """A range and what the answer is at its ends."""
+    at_low, at_high = map(result_words(judged, answer), swing.results)
+    return f"{swing_words(swing)}: {at_low} to {at_high}"
+
+
+def swing_words(swing: Swing) -> str:
+    """What moves, from where to where."""
+    if len(swing.entries) > 1:
+        names = ", ".join(entry.asked.words for entry in swing.entries)
+        return f"{swing_label(swing)} ({names})"
+    return swing_label(swing)
+
+
+def swing_label(swing: Swing) -> str:
+    """The same as short as an axis wants it."""
+    (first, *others), ((low, high), *_) = swing.entries, swing.ends
+    if others:
+        return f"{first.group}, low ends to high ends"
+    return f"{first.asked.words}, {amount_text(first, low)} to {amount_text(first, high)}"
+
+
+def flips_text(answer: Answer, most: int = MOST_FLIPS) -> str:
+    """The nearest numbers at which the answer turns, to follow a colon."""
+    if not answer.flips:
+        return "no single number turns it"
+    return "; or ".join(flip_text(flip) for flip in answer.flips[:most])
+
+
+def flips_head(answer: Answer) -> str:
+    """What the numbers of `flips_text` turn."""
+    if answer.result:
+        return "the middle turns if" if answer.decision == "open" else "the answer flips if"
+    return "it pays back only if" if answer.decision == "leave" else "it never pays back if"
+
+
+def flip_text(flip: Flip) -> str:
+    """Beyond which value one number would have to go."""
+    move = "rises above" if flip.rises else "falls below"
+    at, now = amount_text(flip.entry, flip.at), amount_text(flip.entry, flip.now)
+    return f"{flip.entry.asked.words} {move} {at} (now {now})"
+
+
+def solved_text(judged: Judged) -> str | None:
+    """What the pay-back that a text states needs; None where none was asked for."""
+    entry = judged.entries.get(HOURS)
+    if entry is None or not entry.source.startswith("solved:"):
+        return None
+    hours, trainings = entry.amount.middle, judged.middle.values["trainings_per_month"]
+    saved = hours * (1 - judged.middle.time) * judged.middle.values.get("waiting_share", 0.0)
+    a_training, a_month = (significant(float(each)) for each in (saved, saved * trainings))
+    question = entry.source.removeprefix("solved: ").capitalize()
+    return (
+        f"{question}: {a_training} h of an engineer saved in each training, {a_month} h a month; a "
+        f"training over the slower link then takes {significant(hours)} h."
+    )
+
+
+def break_even_text(judged: Judged) -> str | None:
+    """Up to which ratio of rents the faster link is worth renting; None without rents."""
+    sums = judged.middle
+    if not sums.rents:
+        return None
+    limit, now = (significant(float(value)) for value in (sums.rent_break_even, sums.rent_ratio))
+    return f"Rents break even at {limit} times the slower side's; they are at {now} times."
+
+
+def cost_texts(cost: Cost) -> tuple[str, str, str]:
+    """A cost over the faster link, over the slower one, and their ratio."""
+    a, b = (
+        spread_text(side, lambda value: f"{rounded(value)} {cost.unit}")
+        for side in (cost.a, cost.b)
+    )
+    return a, b, spread_text(cost.ratio, rounded)
+
+
+def left_out(sums: Sums) -> Iterator[str]:
+    """What the sums do not contain, because it is not stated or not measured."""
+    if not sums.knows(*WAITING):
+        yield "Time of people who wait: not stated."
+    if sums.subject.no_energy:
+        yield f"Energy: {sums.subject.no_energy}."
+    elif not sums.knows("energy_price"):
+        yield "Cost of energy: no price is stated."
+    elif not sums.knows("pue"):
+        yield "Cooling and losses of the data centre: no PUE is stated."
+    if not sums.knows("freed_share", "b.rent"):
+        yield "Worth of the machine time that the faster link frees: not stated."
+    if not sums.knows("carbon"):
+        yield "Carbon dioxide: no grid factor is stated."
+
+
+def _result_parts(judged: Judged, answer: Answer) -> Iterator[str]:
+    if answer.result is None or answer.favour is None:
+        return
+    yield _bought_text(judged, answer) if answer.way == "bought" else _rented_text(judged, answer)
+    if not answer.result.certain:
+        yield f"it is worth it in {100 * answer.favour:.0f} % of the draws"
+
+
+def _bought_text(judged: Judged, answer: Answer) -> str:
+    return f"net present value over its time of use {result_text(judged, answer)}"
+
+
+def _rented_text(judged: Judged, answer: Answer) -> str:
+    return f"of the cost of the same work it saves {result_text(judged, answer)}"
+
+
+def _payback_parts(answer: Answer) -> Iterator[str]:
+    found = answer.payback_months
+    if found is None:
+        return
+    if math.isinf(found.low):
+        yield "it never pays back"
+    elif math.isinf(found.median):
+        yield f"it pays back in {months_text(found.low)} at best, in most draws never"
+    else:
+        yield f"it pays back in {spread_text(found, months_text)}"
+
+
+def _plain(value: float) -> str:
+    """Three significant digits, or as many as a number has: 20, 0.5, 73,438."""
+    text = significant(value + 0.0)  # no negative zero
+    return text.rstrip("0").rstrip(".") if "." in text else text
