@@ -4,14 +4,15 @@ Layer: cli. Reads claims and facts of the checkout; writes none.
 """
 
 import argparse
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.result import analyse_campaign
 from commwall.claims.factbook import FactBook, read_factbook
 from commwall.claims.files import loaded, shipped
 from commwall.claims.judging import WORDS, Judged, count, judge
-from commwall.claims.measured import beside
+from commwall.claims.measured import Beside, beside
 from commwall.claims.scene import scene_of
 from commwall.cli.settings import confidence_level
 from commwall.judge.facts import facts_root
@@ -42,14 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
             "no claim to judge", found=arguments.id or "no file in config/facts/claims"
         )
     wanted = any(each.claim.measured for each in everything) and not arguments.brief
-    analyses = _analyses(root) if wanted else []
+    measured = _measured(root, judged.values(), book) if wanted else []
     for path, own in judged.items():
         if own:
             print(f"\n{path.name}: {files[path].title}")
         for each in own:
             _print(each, brief=arguments.brief)
             if each.claim.measured and not arguments.brief:
-                _print_measured(each, book, analyses)
+                _print_measured(each, measured)
     print()
     for outcome, number in count(everything).items():
         print(f"{number:5} {WORDS[outcome]}")
@@ -60,19 +61,29 @@ def _of_file(file: ClaimsFile, wanted: str | None, book: FactBook) -> list[Judge
     return [judge(claim, book) for claim in file.claims if wanted in (None, claim.id)]
 
 
-def _analyses(root: Path) -> list[Analysis]:
-    """Campaigns that can be read; one that cannot is told by other verbs."""
+def _measured(root: Path, judged: Iterable[list[Judged]], book: FactBook) -> list[Beside]:
+    """What campaigns have measured of all claims; one that cannot be read is told by other verbs.
+
+    One campaign is held in memory at a time.
+    """
     layout, found = Layout(root), []
+    claims = [each.claim for own in judged for each in own if each.claim.measured]
     for campaign in layout.campaigns():
         with suppress(CommwallError):
-            found.append(analyse_campaign(layout, campaign, confidence_level(root)))
+            analysis = analyse_campaign(layout, campaign, confidence_level(root))
+            found += [
+                each
+                for claim in claims
+                for each in beside(claim, scene_of(claim, book), [analysis])
+            ]
     return found
 
 
-def _print_measured(judged: Judged, book: FactBook, analyses: list[Analysis]) -> None:
-    for each in beside(judged.claim, scene_of(judged.claim, book), analyses):
-        where = f"{each.platform} of {each.campaign}"
-        print(f"{'':6}{'measured':20} {each.what}, {where}: {each.measured}")
+def _print_measured(judged: Judged, measured: list[Beside]) -> None:
+    for each in measured:
+        if each.claim == judged.claim.id:
+            where = f"{each.platform} of {each.campaign}"
+            print(f"{'':6}{'measured':20} {each.what}, {where}: {each.measured}")
 
 
 def _print(judged: Judged, *, brief: bool) -> None:

@@ -1,4 +1,4 @@
-"""`commwall index`: list the records of a campaign and what is missing."""
+"""`commwall index [CAMPAIGN …]`: list the records of campaigns and what is missing."""
 
 import argparse
 from pathlib import Path
@@ -11,16 +11,17 @@ from commwall.records.store import model_text, write_atomically
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("campaign")
+    parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help="default: all with a plan")
     accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the index of a campaign and say in one line what it holds."""
+    """Write the index of each campaign and say in one line what it holds."""
     follow_parent(arguments)
     layout = Layout(Path.cwd())
-    index = build_index(layout, arguments.campaign)
-    write_atomically(layout.index_path(arguments.campaign), model_text(index))
-    present = len(index.findings) - len(index.gaps)
-    print(f"{index.campaign}: {present} of {len(index.findings)} records, {len(index.gaps)} gaps")
+    for campaign in arguments.campaigns or layout.campaigns():
+        index = build_index(layout, campaign)
+        write_atomically(layout.index_path(campaign), model_text(index))
+        present, of = len(index.findings) - len(index.gaps), len(index.findings)
+        print(f"{index.campaign}: {present} of {of} records, {len(index.gaps)} gaps")
     return 0

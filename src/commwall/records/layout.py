@@ -74,6 +74,10 @@ class Layout:
         """What the workflow knows of a suite's records."""
         return self.root / ".cw" / campaign / f"{suite}.state"
 
+    def verified_path(self, campaign: str, suite: str) -> Path:
+        """What the last look at a suite's records found valid."""
+        return self.root / ".cw" / campaign / f"{suite}.verified"
+
     def kernels_dir(self) -> Path:
         """Kernels that workers have compiled, for the launches that follow."""
         return self.root / ".cw" / "kernels"

@@ -20,7 +20,29 @@ def implausible(content: Any) -> str | None:
     Args:
         content: a record as JSON gives it.
     """
-    return next(_beyond(content, ""), None)
+    return None if _within(content) else next(_beyond(content, ""), None)
+
+
+def _within(content: Any) -> bool:
+    """Whether nothing is beyond the bounds; asks lists of numbers for their ends only."""
+    found = [content]
+    for value in found:  # which grows meanwhile
+        kind = type(value)
+        if kind is dict:
+            found.extend(value.values())
+        elif kind is list:
+            found.extend(() if _within_ends(value) else value)
+        elif (kind is float or kind is int) and _is_beyond(value):
+            return False
+    return True
+
+
+def _within_ends(values: list[Any]) -> bool:
+    """True for positive numbers within the bounds; False says nothing."""
+    try:
+        return bool(min(values) >= SMALLEST and max(values) <= LARGEST)
+    except (TypeError, ValueError):  # not only numbers, or none at all
+        return False
 
 
 def _beyond(value: Any, place: str) -> Iterator[str]:

@@ -14,9 +14,10 @@ from pydantic import BaseModel
 
 from commwall.records.layout import Layout
 from commwall.records.plausible import implausible
+from commwall.records.quick import verified_content
 from commwall.schema.base import Model, digest
 from commwall.schema.errors import ConfigError, PlanError, RecordError
-from commwall.schema.parsing import parse_json_model
+from commwall.schema.parsing import parse_json_model, parse_model
 from commwall.schema.plan import PLAN_VERSION, Plan
 from commwall.schema.record import RECORD_VERSION, Record
 
@@ -110,20 +111,31 @@ def read_record(path: Path) -> Record:
         FileNotFoundError: if there is none.
     """
     try:
-        text = path.read_bytes()
-        record = parse_json_model(Record, text, path.name)
+        record, content, sealed = _checked(path.read_bytes(), path.name)
     except ConfigError as error:
         raise _record_error(path, _version_or(path, error, RECORD_VERSION)) from error
     except (IsADirectoryError, PermissionError, RecursionError) as error:
         raise _record_error(path, f"it cannot be read: {error.args[-1]}") from error
-    content = {key: value for key, value in json.loads(text).items() if key != "digest"}
     if found := implausible(content):
         raise _record_error(path, found)
-    if digest(content) != record.digest:
+    if not sealed:
         raise _record_error(path, "its content does not match its digest: it was edited")
     if Layout(Path()).record_path(**_place(record)).parts[-6:] != path.parts[-6:]:
         raise _record_error(path, "its id names another place")
     return record
+
+
+def _checked(text: bytes, name: str) -> tuple[Record, dict[str, Any], bool]:
+    """A record with its content as JSON gives it, and whether that matches its digest.
+
+    Raises:
+        ConfigError: if the text is no record.
+    """
+    if quick := verified_content(text):
+        return parse_model(Record, quick, name), quick, True
+    record = parse_json_model(Record, text, name)
+    content = {key: value for key, value in json.loads(text).items() if key != "digest"}
+    return record, content, digest(content) == record.digest
 
 
 def read_plan(path: Path) -> Plan:

@@ -12,18 +12,18 @@ from typing import Literal
 from commwall.records.comparable import not_as_planned
 from commwall.records.layout import Layout
 from commwall.records.store import read_record, read_withdrawals
+from commwall.records.verified import Facts, Verified
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import RecordError
 from commwall.schema.plan import Plan
-from commwall.schema.record import Record
 
 Standing = Literal["fresh", "valid", "stale", "invalid", "withdrawn", "missing"]
 """fresh: valid and made by the current code and environment; valid: of another machine's
 campaign, evidence to read; stale: valid but made by other code, or measured otherwise than the
 plan says, which keeps it out of verdicts."""
 Judgement = tuple[Standing, str | None]
-Judge = Callable[[Record], Judgement]
+Judge = Callable[[Facts], Judgement]
 Cell = tuple[str, str, int]
 """Platform, case, round."""
 READABLE: frozenset[Standing] = frozenset({"fresh", "valid", "stale"})
@@ -70,12 +70,15 @@ def examine(layout: Layout, plan: Plan, suite: SuiteName, key: str | None) -> tu
     """
     planned = plan.suite(suite)
     judge = partial(_judge, plan=plan, key=key, withdrawn=read_withdrawals(layout, plan.id))
-    return tuple(
-        _examine_cell(layout, plan, suite, (platform, case, round_), judge)
+    verified = Verified(layout, plan, suite)
+    findings = tuple(
+        _examine_cell(layout, plan, suite, (platform, case, round_), judge, verified)
         for round_ in range(1, planned.rounds + 1)
         for platform, cases in planned.platforms.items()
         for case in cases
     )
+    verified.keep()
+    return findings
 
 
 def todo(plan: Plan, suite: SuiteName, findings: tuple[Finding, ...]) -> tuple[Due, ...]:
@@ -101,43 +104,57 @@ def _whole(case: str, cells: list[Finding]) -> bool:
 
 
 def _examine_cell(
-    layout: Layout, plan: Plan, suite: SuiteName, cell: Cell, judge: Judge
+    layout: Layout, plan: Plan, suite: SuiteName, cell: Cell, judge: Judge, verified: Verified
 ) -> Finding:
     platform, case, round_ = cell
     path = layout.record_path(plan.id, platform, suite, case, round_)
-    record, (standing, reason) = _read_and_judge(path, judge)
+    name = str(path.relative_to(layout.root))
+    facts, (standing, reason) = _facts_and_judgement(name, path, plan, judge, verified)
     return Finding(
         platform=platform,
         suite=suite,
         case=case,
         round=round_,
-        path=str(path.relative_to(layout.root)),
+        path=name,
         standing=standing,
         reason=reason,
-        round_id=record.id.round_id if record else None,
-        digest=record.digest if record else None,
+        round_id=facts.round_id if facts else None,
+        digest=facts.digest if facts else None,
     )
 
 
-def _read_and_judge(path: Path, judge: Judge) -> tuple[Record | None, Judgement]:
+def _facts_and_judgement(
+    name: str, path: Path, plan: Plan, judge: Judge, verified: Verified
+) -> tuple[Facts | None, Judgement]:
     if not path.exists():
         return None, ("missing", "no record")
     try:
-        record = read_record(path)
+        facts = verified.facts(name, path, partial(_read, plan=plan))
     except RecordError as error:
         return None, ("invalid", str(error.parts["found"]))
-    return record, judge(record)
+    return facts, judge(facts)
 
 
-def _judge(record: Record, plan: Plan, key: str | None, withdrawn: dict[str, str]) -> Judgement:
-    if record.digest in withdrawn:
-        return "withdrawn", withdrawn[record.digest]
-    if record.machine.fingerprint != plan.fingerprint:
+def _read(path: Path, plan: Plan) -> Facts:
+    record = read_record(path)
+    return Facts(
+        digest=record.digest,
+        round_id=record.id.round_id,
+        fingerprint=record.machine.fingerprint,
+        freshness_key=record.protocol.freshness_key,
+        departure=not_as_planned(record, plan),
+    )
+
+
+def _judge(facts: Facts, plan: Plan, key: str | None, withdrawn: dict[str, str]) -> Judgement:
+    if facts.digest in withdrawn:
+        return "withdrawn", withdrawn[facts.digest]
+    if facts.fingerprint != plan.fingerprint:
         return "invalid", "measured on another kind of machine than the plan names"
-    if other := not_as_planned(record, plan):
-        return "stale", other
+    if facts.departure:
+        return "stale", facts.departure
     if key is None:
         return "valid", None
-    if record.protocol.freshness_key != key:
-        return "stale", f"made as {record.protocol.freshness_key}, current is {key}"
+    if facts.freshness_key != key:
+        return "stale", f"made as {facts.freshness_key}, current is {key}"
     return "fresh", None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.result import analyse_campaign
 from commwall.claims.factbook import FactBook, read_factbook
 from commwall.claims.files import loaded, shipped
 from commwall.claims.judging import OUTCOMES, WORDS, Judged, count, judge
@@ -72,24 +72,32 @@ def open_claims(root: str | Path, confidence: float) -> ClaimsPage:
         Text(path.stem, file, tuple(judge(claim, book) for claim in file.claims))
         for path, file in loaded(shipped(base), book).items()
     )
-    analyses, unread = _campaigns(Layout(base), confidence)
-    names = tuple(analysis.evidence.index.campaign for analysis in analyses)
-    return ClaimsPage(texts, tuple(_beside(texts, book, analyses)), names, unread)
+    rows, names, unread = _measured(texts, book, Layout(base), confidence)
+    return ClaimsPage(texts, rows, names, unread)
 
 
-def _campaigns(layout: Layout, confidence: float) -> tuple[list[Analysis], tuple[str, ...]]:
-    found, unread = [], []
+def _measured(
+    texts: Iterable[Text], book: FactBook, layout: Layout, confidence: float
+) -> tuple[tuple[Beside, ...], tuple[str, ...], tuple[str, ...]]:
+    """Rows in the order of the claims, campaigns looked into, and those that cannot be read.
+
+    One campaign is held in memory at a time.
+    """
+    claims = [claim for text in texts for claim in text.file.claims if claim.measured]
+    scenes = {claim.id: scene_of(claim, book) for claim in claims}
+    rows: list[Beside] = []
+    names, unread = [], []
     for name in layout.campaigns():
         try:
-            found.append(analyse_campaign(layout, name, confidence))
+            analysis = analyse_campaign(layout, name, confidence)
         except CommwallError as error:
             unread.append(f"{name}: {error.what}")
-    return found, tuple(unread)
-
-
-def _beside(texts: Iterable[Text], book: FactBook, analyses: list[Analysis]) -> list[Beside]:
-    claims = [claim for text in texts for claim in text.file.claims if claim.measured]
-    return [each for claim in claims for each in beside(claim, scene_of(claim, book), analyses)]
+            continue
+        names.append(name)
+        rows += [each for c in claims for each in beside(c, scenes[c.id], [analysis])]
+    places = list(scenes)
+    rows.sort(key=lambda row: places.index(row.claim))
+    return tuple(rows), tuple(names), tuple(unread)
 
 
 def headline(page: ClaimsPage) -> Html:
