@@ -1,4 +1,4 @@
-"""`commwall compare`: print the verdicts of a campaign."""
+"""`commwall compare CAMPAIGN [OTHER]`: verdicts of one, or what changed from it to the other."""
 
 import argparse
 from pathlib import Path
@@ -14,6 +14,7 @@ from commwall.analysis.wording import (
     spread_text,
     values_text,
 )
+from commwall.cli import changes
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
 
@@ -22,10 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("campaign")
     parser.add_argument("--all", action="store_true", help="every quantity, not only throughput")
+    changes.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print each verdict with its ratio, noise floor and spread, then what is missing."""
+    if arguments.other is not None:
+        return changes.run(arguments)
     root = Path.cwd()
     analysis = analyse_campaign(Layout(root), arguments.campaign, confidence_level(root))
     print(f"{arguments.campaign}: {analysis.evidence.index.title}")

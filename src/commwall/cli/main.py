@@ -18,7 +18,7 @@ VERBS: dict[str, str] = {
     "doctor": "say what this machine can measure, and why not the rest",
     "plan": "show rounds, cases and expected time of a campaign",
     "measure": "measure what a campaign of this machine still owes",
-    "compare": "print the verdicts of a campaign",
+    "compare": "print the verdicts of a campaign, or what has changed from it to another",
     "index": "list the records of a campaign and what is missing",
     "check": "fail while this machine owes records of a campaign",
     "tables": "write the tidy tables of a campaign",
@@ -46,8 +46,8 @@ def main(argv: list[str] | None = None) -> int:
         argv: words after the program's name; None takes them from the process.
 
     Returns:
-        Exit code: 0 done, 1 work is missing, 2 the input or the machine does not allow it, 3 a
-        replication does not agree.
+        Exit code: 0 done, 1 work is missing or something became slower, 2 the input or the machine
+        does not allow it, 3 a replication does not agree or nothing could be compared.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -42,7 +42,7 @@ TOLD = (
 def obstacles(own: Record, published: Record) -> tuple[Difference, ...]:
     """Differences for which a record does not count as a replication of another."""
     found = [field_difference(own, published, field) for field in MUST_AGREE]
-    found += [_treatment_difference(own, published), _driver_difference(own, published)]
+    found += [treatment_difference(own, published), _driver_difference(own, published)]
     return tuple(difference for difference in found if difference)
 
 
@@ -75,7 +75,8 @@ def _cell(record: Record) -> tuple[str, str, str]:
     return record.id.platform, record.id.suite, record.id.case
 
 
-def _treatment_difference(own: Record, published: Record) -> Difference | None:
+def treatment_difference(own: Record, published: Record) -> Difference | None:
+    """How the links of two records were chosen otherwise, whatever their labels say."""
     left, right = (
         record.platform.treatment.model_dump(exclude={"label"}) for record in (own, published)
     )

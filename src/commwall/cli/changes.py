@@ -1,0 +1,116 @@
+"""What `commwall compare CAMPAIGN OTHER` prints, and the exit code that it gives to a script.
+
+Layer: cli. Reads the records of both campaigns as they are now; writes no file.
+"""
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from commwall.analysis.change_words import (
+    cell_text,
+    headline_text,
+    noise_text,
+    not_covered_lines,
+    outcome_text,
+    told_text,
+)
+from commwall.analysis.changes import compare_campaigns
+from commwall.analysis.result import Analysis, analyse
+from commwall.cli.settings import confidence_level
+from commwall.records.evidence import look_at
+from commwall.records.hardware import read_hardware
+from commwall.records.layout import Layout
+from commwall.schema.change import CampaignChange, ChangedCell
+from commwall.schema.errors import PlanError
+
+TOLERANCE = "3%"
+EXIT_SLOWER = 1
+EXIT_NOTHING_COMPARED = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that are about two campaigns."""
+    parser.add_argument(
+        "other", nargs="?", metavar="OTHER",
+        help="say what has changed from CAMPAIGN to this one, after an update, say",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tolerance", type=_share, metavar="PERCENT", default=TOLERANCE,
+        help="how much slower OTHER may be, default: 3%%",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print what has changed as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what has changed.
+
+    Returns:
+        0 if nothing is slower by more than the tolerance, 1 if something is, 3 if nothing could be
+        compared.
+
+    Raises:
+        PlanError: if a campaign is not here, cannot be read or has no records, or both are one.
+    """
+    before, after = arguments.campaign, arguments.other
+    if before == after:
+        raise PlanError(
+            "a campaign has not changed against itself",
+            where=f"results/{before}",
+            found=f"{before} twice",
+            expected="two campaigns",
+        )
+    layout = Layout(Path.cwd())
+    change = compare_campaigns(
+        _analysis(layout, before), _analysis(layout, after), arguments.tolerance
+    )
+    if arguments.json:
+        print(change.model_dump_json(indent=1))
+    else:
+        _print(change)
+    if not change.judged:
+        return EXIT_NOTHING_COMPARED
+    return EXIT_SLOWER if change.slower else 0
+
+
+def _share(text: str) -> float:
+    """A percentage as a share [1].
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    if not re.fullmatch(r"\d{1,2}(\.\d+)?\s*%", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no percentage below 100, such as {TOLERANCE}"
+        )
+    return float(text.rstrip(" %")) / 100
+
+
+def _analysis(layout: Layout, campaign: str) -> Analysis:
+    facts = read_hardware(layout.root)
+    return analyse(look_at(layout, campaign), confidence_level(layout.root), facts)
+
+
+def _print(change: CampaignChange) -> None:
+    print(headline_text(change))
+    print("\nwhat differs")
+    for told in change.told:
+        print(f"  {told_text(told)}")
+    if not change.told:
+        print("  nothing that records tell")
+    _print_cells("values", change.values)
+    _print_cells("ratios of two platforms", change.ratios)
+    print()
+    for line in not_covered_lines(change):
+        print(f"  {line}")
+
+
+def _print_cells(title: str, cells: Sequence[ChangedCell]) -> None:
+    print(f"\n{title}")
+    for cell in cells:
+        mark = "!" if cell.beyond_tolerance else " "
+        beside = f"; {noise_text(cell)}" if cell.low is not None else ""
+        print(f"{mark} {cell.outcome:<14}  {cell_text(cell)}: {outcome_text(cell)}{beside}")
+    if not cells:
+        print("  none")

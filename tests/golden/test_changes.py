@@ -1,0 +1,307 @@
+"""One golden campaign against another: what became slower, what cannot be compared, what is told.
+
+Times after an update are those of build.py times a factor: throughput changes by its reciprocal.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commwall.analysis.changes import compare_campaigns
+from commwall.cli.main import main
+from commwall.records.layout import Layout
+from commwall.records.store import model_text, write_atomically, write_record
+from commwall.schema.case import TrainingCase
+from commwall.schema.change import CampaignChange, ChangedCell
+from commwall.schema.plan import Plan
+from commwall.schema.record import Record
+from tests.golden.build import CAMPAIGN, CASE, FAST, FULL_MS, SLOW, plan, record
+from tests.golden.replica import looked_at
+
+AFTER = "golden-after"
+Change = Callable[[Record], Record]
+Planned = Callable[[Plan], Plan]
+
+
+def same(made: Record) -> Record:
+    return made
+
+
+def timed(factor: float, *platforms: str) -> Change:
+    """Every step of these platforms takes as many times as long."""
+
+    def change(made: Record) -> Record:
+        if platforms and made.id.platform not in platforms:
+            return made
+        series = tuple(
+            s.model_copy(update={"values": tuple(factor * v for v in s.values)})
+            if s.metric == "step_time_s"
+            else s
+            for s in made.series
+        )
+        return made.model_copy(update={"series": series})
+
+    return change
+
+
+def updated(made: Record) -> Record:
+    """Another driver, NCCL and boot."""
+    assert made.software.runtime is not None
+    runtime = made.software.runtime.model_copy(update={"nccl": "2.30.4"})
+    machine = made.machine.model_copy(update={"driver": "610.43", "boot_digest": "b" * 12})
+    software = made.software.model_copy(update={"runtime": runtime})
+    return made.model_copy(update={"machine": machine, "software": software})
+
+
+def write(
+    root: Path,
+    campaign: str,
+    change: Change = same,
+    planned: Planned = lambda p: p,
+    rounds: int = 5,
+) -> Layout:
+    """A golden campaign under another name, its records altered before they are sealed."""
+    layout = Layout(root)
+    own = planned(plan(rounds)).model_copy(update={"id": campaign})
+    write_atomically(layout.plan_path(campaign), model_text(own))
+    (case, asked), *_ = own.suites[0].cases.items()
+    for name in FULL_MS:
+        for round_ in range(1, rounds + 1):
+            made = record(name, round_, rounds)
+            place = made.id.model_copy(update={"campaign": campaign, "case": case})
+            moved = made.model_copy(
+                update={"id": place, "case": asked, "platform": own.platform(name)}
+            )
+            write_record(layout, change(moved))
+    return layout
+
+
+def changed(layout: Layout, tolerance: float = 0.03) -> CampaignChange:
+    sides = (looked_at(layout, name) for name in (CAMPAIGN, AFTER))
+    return compare_campaigns(*sides, tolerance)
+
+
+def cell(change: CampaignChange, a: str, b: str | None = None) -> ChangedCell:
+    return next(each for each in change.cells if (each.a, each.b) == (a, b))
+
+
+def exit_code(root: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.chdir(root)
+    return main(["compare", CAMPAIGN, AFTER, *words])
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, CAMPAIGN)
+    return tmp_path
+
+
+def test_the_same_values_cannot_tell_and_pass(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = changed(write(root, AFTER))
+    assert {each.outcome for each in found.cells} == {"cannot tell"}
+    assert [each.change for each in found.cells] == [pytest.approx(1.0)] * 3
+    assert found.told == ()
+    assert exit_code(root, monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert "none of 2 values is slower by more than 3.0 % (2 cannot tell)" in shown
+    assert "nothing that records tell" in shown
+
+
+def test_longer_steps_are_slower_by_the_reciprocal(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fast = cell(changed(write(root, AFTER, timed(1.1))), FAST)
+    assert fast.outcome == "slower"
+    assert fast.change == pytest.approx(1 / 1.1)
+    assert fast.beyond_tolerance
+    assert exit_code(root, monkeypatch) == 1
+    assert exit_code(root, monkeypatch, "--tolerance", "9%") == 1
+    assert exit_code(root, monkeypatch, "--tolerance", "9.1 %") == 0  # 1 - 1 / 1.1 is 9.09 %
+    assert "slower" in capsys.readouterr().out
+
+
+def test_shorter_steps_are_faster_and_pass(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = changed(write(root, AFTER, timed(0.8)))
+    assert cell(found, FAST).outcome == "faster"
+    assert cell(found, FAST).change == pytest.approx(1.25)
+    assert exit_code(root, monkeypatch) == 0
+
+
+def test_a_ratio_of_platforms_is_judged_apart(root: Path) -> None:
+    """Both platforms twice as slow: values change, their ratio does not; one of them: both do."""
+    both = changed(write(root, AFTER, timed(2.0)))
+    assert cell(both, FAST).outcome == "slower"
+    assert cell(both, FAST, SLOW).outcome == "cannot tell"
+    one = changed(write(root, AFTER, timed(4.0, SLOW)))
+    assert cell(one, FAST).outcome == "cannot tell"
+    ratio = cell(one, FAST, SLOW)
+    assert (ratio.outcome, ratio.change) == ("larger", pytest.approx(4.0))
+    assert not ratio.beyond_tolerance
+
+
+def test_what_differs_is_told_first(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = changed(write(root, AFTER, updated))
+    assert [each.what for each in found.told] == ["driver", "NCCL", "boot"]
+    assert found.told[0].before == ()
+    exit_code(root, monkeypatch)
+    shown = capsys.readouterr().out
+    assert "driver: not told before, 610.43 after" in shown
+    assert shown.index("driver:") < shown.index("values\n")
+
+
+def test_the_noise_floors_of_both_stand_beside(root: Path) -> None:
+    fast = cell(changed(write(root, AFTER)), FAST)
+    assert fast.noise_floor_before == fast.noise_floor_after
+    assert fast.noise_floor_before is not None
+    assert 0.01 < fast.noise_floor_before < 0.05
+
+
+def other_case(**update: object) -> Planned:
+    """The plan with its case altered."""
+
+    def change(own: Plan) -> Plan:
+        suite = own.suites[0]
+        asked = TrainingCase.model_validate({**suite.cases[CASE].model_dump(), **update})
+        return own.model_copy(
+            update={"suites": (suite.model_copy(update={"cases": {CASE: asked}}),)}
+        )
+
+    return change
+
+
+def renamed(own: Plan) -> Plan:
+    suite = own.suites[0]
+    update = {
+        "cases": {"bert-renamed": suite.cases[CASE]},
+        "platforms": dict.fromkeys(suite.platforms, ("bert-renamed",)),
+    }
+    return own.model_copy(update={"suites": (suite.model_copy(update=update),)})
+
+
+def other_link(own: Plan) -> Plan:
+    platforms = [
+        p.model_copy(
+            update={"treatment": p.treatment.model_copy(update={"latency_s": 1e-3})}
+        )
+        for p in own.platforms
+    ]  # fmt: skip
+    return own.model_copy(update={"platforms": tuple(platforms)})
+
+
+def test_other_parameters_are_not_comparable_and_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = changed(write(root, AFTER, planned=other_case(batch_per_gpu=8)))
+    assert {each.outcome for each in found.cells} == {"not comparable"}
+    assert cell(found, FAST).reason == "case.batch_per_gpu: 4 and 8"
+    assert exit_code(root, monkeypatch) == 3
+    assert "nothing could be compared (2 not comparable)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "planned", "words"),
+    [
+        (same, other_link, "platform.treatment: "),
+        (
+            lambda r: r.model_copy(
+                update={"protocol": r.protocol.model_copy(update={"version": "2"})}
+            ),
+            lambda p: p,
+            "protocol.version: 1 and 2",
+        ),
+    ],
+)
+def test_another_link_or_procedure_is_not_comparable(
+    root: Path, change: Change, planned: Planned, words: str
+) -> None:
+    fast = cell(changed(write(root, AFTER, change, planned)), FAST)
+    assert fast.outcome == "not comparable"
+    assert fast.reason is not None
+    assert words in fast.reason
+
+
+def test_a_case_of_another_name_and_the_same_parameters_is_the_same(root: Path) -> None:
+    found = changed(write(root, AFTER, timed(1.1), renamed))
+    assert cell(found, FAST).outcome == "slower"
+    assert cell(found, FAST).case == CASE
+
+
+def test_a_case_that_one_side_has_alone_is_missing(root: Path) -> None:
+    def other(own: Plan) -> Plan:
+        return renamed(other_case(batch_per_gpu=8)(own))
+
+    found = changed(write(root, AFTER, planned=other))
+    assert [(each.case, each.reason) for each in found.values] == [
+        *[(CASE, f"{AFTER} has no such case")] * 2,
+        *[("bert-renamed", f"{CAMPAIGN} has no such case")] * 2,
+    ]
+
+
+def test_records_that_are_refused_are_no_value(root: Path) -> None:
+    layout = write(root, AFTER)
+    for path in layout.records_dir(AFTER).glob(f"{FAST}/**/*.json"):
+        path.write_text("{}")
+    fast = cell(changed(layout), FAST)
+    assert (fast.outcome, fast.reason) == ("missing", f"{AFTER}: no record")
+
+
+def test_one_round_has_no_interval_and_compares_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = changed(write(root, AFTER, timed(2.0), rounds=1))
+    assert cell(found, FAST).outcome == "cannot tell"
+    assert cell(found, FAST).reason == "a campaign with one round has no interval"
+    assert exit_code(root, monkeypatch) == 3
+
+
+def test_json_follows_the_schema(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layout = write(root, AFTER, timed(1.1))
+    assert exit_code(root, monkeypatch, "--json") == 1
+    printed = capsys.readouterr().out
+    assert json.loads(printed)["schema_version"] == 1
+    assert CampaignChange.model_validate_json(printed) == changed(layout)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("compare", CAMPAIGN, "golden-afte"), f"{AFTER} (nearest)"),
+        (("compare", "nothing-like-it", AFTER), "there is no such campaign"),
+        (("compare", AFTER, AFTER), "has not changed against itself"),
+        (("compare", CAMPAIGN, "empty"), "none of 15 records can be read"),
+        (("compare", "malformed", AFTER), "cannot read a plan"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    told: str,
+) -> None:
+    layout = write(root, AFTER)
+    write_atomically(
+        layout.plan_path("empty"), model_text(plan().model_copy(update={"id": "empty"}))
+    )
+    write_atomically(layout.plan_path("malformed"), "{}")
+    monkeypatch.chdir(root)
+    assert main(list(words)) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["3", "0.03", "-1%", "nan%", "100%", "%"])
+def test_a_tolerance_is_a_percentage(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        exit_code(root, monkeypatch, f"--tolerance={text}")
+    assert ended.value.code == 2
+    assert "is no percentage" in capsys.readouterr().err
