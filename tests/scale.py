@@ -76,6 +76,24 @@ def landing_page(layout: Layout) -> None:
     publish(layout, layout.campaigns(), CONFIDENCE)
 
 
+def trends(layout: Layout) -> None:
+    """What the page on trends reads."""
+    from commwall.report.trends import open_trends
+
+    open_trends(layout.root, CONFIDENCE)
+
+
+def comparison(layout: Layout) -> None:
+    """What `commwall compare` of the first and the last campaign reads."""
+    from commwall.analysis.changes import compare_campaigns
+    from commwall.analysis.result import analyse
+    from commwall.records.evidence import look_at
+
+    names = layout.campaigns()
+    sides = (analyse(look_at(layout, name), CONFIDENCE) for name in (names[0], names[-1]))
+    compare_campaigns(*sides, tolerance=0.03)
+
+
 def measured(layout: Layout) -> Iterator[tuple[str, Cost]]:
     """Every step with what it took."""
     shutil.rmtree(layout.root / ".cw", ignore_errors=True)
@@ -84,7 +102,9 @@ def measured(layout: Layout) -> Iterator[tuple[str, Cost]]:
     shutil.rmtree(layout.root / ".cw")
     yield "index, cold", cost(index, layout)
     yield "index, warm", cost(index, layout)
+    yield "comparison", cost(comparison, layout)
     yield "landing page", cost(landing_page, layout)
+    yield "trends", cost(trends, layout)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,6 @@
-"""One golden campaign against another: what became slower, what cannot be compared, what is told.
-
-Times after an update are those of build.py times a factor: throughput changes by its reciprocal.
-"""
+"""One golden campaign against another: what became slower, what is not comparable or told."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,70 +8,13 @@ import pytest
 from commwall.analysis.changes import compare_campaigns
 from commwall.cli.main import main
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically, write_record
+from commwall.records.store import model_text, write_atomically
 from commwall.schema.case import TrainingCase
 from commwall.schema.change import CampaignChange, ChangedCell
 from commwall.schema.plan import Plan
-from commwall.schema.record import Record
-from tests.golden.build import CAMPAIGN, CASE, FAST, FULL_MS, SLOW, plan, record
+from tests.golden.build import CAMPAIGN, CASE, FAST, SLOW, plan
 from tests.golden.replica import looked_at
-
-AFTER = "golden-after"
-Change = Callable[[Record], Record]
-Planned = Callable[[Plan], Plan]
-
-
-def same(made: Record) -> Record:
-    return made
-
-
-def timed(factor: float, *platforms: str) -> Change:
-    """Every step of these platforms takes as many times as long."""
-
-    def change(made: Record) -> Record:
-        if platforms and made.id.platform not in platforms:
-            return made
-        series = tuple(
-            s.model_copy(update={"values": tuple(factor * v for v in s.values)})
-            if s.metric == "step_time_s"
-            else s
-            for s in made.series
-        )
-        return made.model_copy(update={"series": series})
-
-    return change
-
-
-def updated(made: Record) -> Record:
-    """Another driver, NCCL and boot."""
-    assert made.software.runtime is not None
-    runtime = made.software.runtime.model_copy(update={"nccl": "2.30.4"})
-    machine = made.machine.model_copy(update={"driver": "610.43", "boot_digest": "b" * 12})
-    software = made.software.model_copy(update={"runtime": runtime})
-    return made.model_copy(update={"machine": machine, "software": software})
-
-
-def write(
-    root: Path,
-    campaign: str,
-    change: Change = same,
-    planned: Planned = lambda p: p,
-    rounds: int = 5,
-) -> Layout:
-    """A golden campaign under another name, its records altered before they are sealed."""
-    layout = Layout(root)
-    own = planned(plan(rounds)).model_copy(update={"id": campaign})
-    write_atomically(layout.plan_path(campaign), model_text(own))
-    (case, asked), *_ = own.suites[0].cases.items()
-    for name in FULL_MS:
-        for round_ in range(1, rounds + 1):
-            made = record(name, round_, rounds)
-            place = made.id.model_copy(update={"campaign": campaign, "case": case})
-            moved = made.model_copy(
-                update={"id": place, "case": asked, "platform": own.platform(name)}
-            )
-            write_record(layout, change(moved))
-    return layout
+from tests.golden.update import AFTER, Change, Planned, renamed_case, same, timed, updated, write
 
 
 def changed(layout: Layout, tolerance: float = 0.03) -> CampaignChange:
@@ -175,15 +114,6 @@ def other_case(**update: object) -> Planned:
     return change
 
 
-def renamed(own: Plan) -> Plan:
-    suite = own.suites[0]
-    update = {
-        "cases": {"bert-renamed": suite.cases[CASE]},
-        "platforms": dict.fromkeys(suite.platforms, ("bert-renamed",)),
-    }
-    return own.model_copy(update={"suites": (suite.model_copy(update=update),)})
-
-
 def other_link(own: Plan) -> Plan:
     platforms = [
         p.model_copy(
@@ -227,14 +157,14 @@ def test_another_link_or_procedure_is_not_comparable(
 
 
 def test_a_case_of_another_name_and_the_same_parameters_is_the_same(root: Path) -> None:
-    found = changed(write(root, AFTER, timed(1.1), renamed))
+    found = changed(write(root, AFTER, timed(1.1), renamed_case))
     assert cell(found, FAST).outcome == "slower"
     assert cell(found, FAST).case == CASE
 
 
 def test_a_case_that_one_side_has_alone_is_missing(root: Path) -> None:
     def other(own: Plan) -> Plan:
-        return renamed(other_case(batch_per_gpu=8)(own))
+        return renamed_case(other_case(batch_per_gpu=8)(own))
 
     found = changed(write(root, AFTER, planned=other))
     assert [(each.case, each.reason) for each in found.values] == [

@@ -9,7 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from commwall.analysis.names import BUSBW, LATENCY, MEMORY_BANDWIDTH, PRIMARY, Quantity
+from commwall.analysis.names import (
+    BUSBW,
+    LATENCY,
+    MEMORY_BANDWIDTH,
+    PRIMARY,
+    Quantity,
+    compared_platforms,
+)
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
@@ -178,15 +185,9 @@ def _platforms(two: Two, match: Match) -> tuple[str, ...]:
         for suite in side.plan.suites
         if suite.suite == match.suite and name
         for platform in suite.platforms_of(name)
-        if platform in _compared(side.plan)
+        if platform in compared_platforms(side.plan)
     ]
     return tuple(dict.fromkeys(found))
-
-
-def _compared(plan: Plan) -> set[str]:
-    """Platforms of real comparisons; all of a plan that asks for none."""
-    asked = {p for pair in plan.comparisons if not pair.control for p in (pair.a, pair.b)}
-    return asked or {platform.name for platform in plan.platforms}
 
 
 def _value_cell(two: Two, match: Match, platform: str, quantity: Quantity) -> ChangedCell:

@@ -113,6 +113,12 @@ def is_emulated(platform: PlannedPlatform) -> bool:
     return platform.treatment.kind == EMULATED
 
 
+def compared_platforms(plan: Plan) -> frozenset[str]:
+    """Platforms of comparisons that are no controls; all of a plan that asks for none."""
+    asked = {side for pair in plan.comparisons if not pair.control for side in (pair.a, pair.b)}
+    return frozenset(asked or {platform.name for platform in plan.platforms})
+
+
 def display_names(plan: Plan) -> dict[str, str]:
     """Name of each platform in verdicts and figures: its label, made unique.
 

@@ -8,8 +8,11 @@ with all values of both sides.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from commwall.records.comparable import Difference, field_difference
+from pydantic import BaseModel
+
+from commwall.records.comparable import Difference, field_difference, field_value
 from commwall.records.replicable import treatment_difference
+from commwall.schema.base import digest
 from commwall.schema.change import ToldChange
 from commwall.schema.record import Record
 
@@ -21,6 +24,7 @@ MUST_AGREE = (
     "platform.path",
 )
 """What was asked, by which procedure, on how many devices; besides, the treatment's effect."""
+_OF_A_LINE = ("machine.fingerprint", "id.platform")
 
 
 def _of_runtime(field: str) -> Callable[[Record], Any]:
@@ -56,6 +60,24 @@ def obstacles(before: Record, after: Record) -> tuple[Difference, ...]:
     found = [field_difference(before, after, field) for field in MUST_AGREE]
     found.append(treatment_difference(before, after))
     return tuple(difference for difference in found if difference)
+
+
+def line_identity(record: Record) -> str:
+    """What records share that may stand in one line over time.
+
+    They could be held against each other, and one kind of machine measured them on platforms of
+    one name.
+
+    Returns:
+        A digest, 64 hexadecimal digits.
+    """
+    fields = {field: field_value(record, field) for field in (*MUST_AGREE, *_OF_A_LINE)}
+    told = {
+        name: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        for name, value in fields.items()
+    }
+    treatment = record.platform.treatment.model_dump(mode="json", exclude={"label"})
+    return digest({**told, "platform.treatment": treatment})
 
 
 def told_changes(before: Iterable[Record], after: Iterable[Record]) -> tuple[ToldChange, ...]:

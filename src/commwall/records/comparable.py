@@ -175,7 +175,7 @@ def field_difference(a: Record, b: Record, field: str) -> Difference | None:
         b: the other.
         field: names of attributes, joined by dots.
     """
-    left, right = _value(a, field), _value(b, field)
+    left, right = field_value(a, field), field_value(b, field)
     if left == right:
         return None
     if isinstance(left, BaseModel) and type(left) is type(right):
@@ -184,7 +184,13 @@ def field_difference(a: Record, b: Record, field: str) -> Difference | None:
     return Difference(field=field, left=str(left), right=str(right))
 
 
-def _value(record: Record, field: str) -> Any:
+def field_value(record: Record, field: str) -> Any:
+    """A field of a record; None where a part of it is absent.
+
+    Args:
+        record: any.
+        field: names of attributes, joined by dots.
+    """
     value: Any = record
     for part in field.split("."):
         value = getattr(value, part, None)

@@ -38,6 +38,7 @@ PAGES = {
 
 GENERAL_PAGES = {
     "claims": PageKind("Published claims: what articles say, judged by rules", None),
+    "trends": PageKind("Trends: what several campaigns measured, over dates and versions", None),
 }
 """Notebook -> what it is, of pages that belong to no campaign."""
 

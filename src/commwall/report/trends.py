@@ -1,0 +1,204 @@
+"""The page on trends: every value that several campaigns measured, over dates and versions.
+
+Layer: report. Reads campaigns through `commwall.analysis`, one after another; writes no file.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.trends import VERSIONS, Point, Trend, trends
+from commwall.records.layout import Layout
+from commwall.report.html import (
+    Group,
+    Html,
+    bullets,
+    folded,
+    grouped_table,
+    joined,
+    paragraph,
+    table,
+)
+from commwall.report.style import picture
+from commwall.report.trend_figure import trend_figure
+from commwall.schema.errors import CommwallError
+from commwall.schema.units import around_text, quantity_text, significant
+
+_DAY = "%Y-%m-%d"
+
+
+@dataclass(frozen=True)
+class TrendsPage:
+    """Everything the page shows."""
+
+    trends: tuple[Trend, ...]
+    """All of them, those of one campaign too."""
+    confidence: float
+    campaigns: tuple[str, ...]
+    """Campaigns that were looked into."""
+    unread: tuple[str, ...]
+    """Campaigns that could not be read, with the reason."""
+
+    @property
+    def shared(self) -> tuple[Trend, ...]:
+        """Trends of several campaigns, those of one machine and suite together."""
+        return tuple(sorted((t for t in self.trends if t.shared), key=_order))
+
+    @property
+    def alone(self) -> tuple[Trend, ...]:
+        """Values that one campaign alone measured."""
+        return tuple(trend for trend in self.trends if not trend.shared)
+
+
+def open_trends(root: str | Path, confidence: float) -> TrendsPage:
+    """Look into all campaigns of a checkout.
+
+    Args:
+        root: the checkout.
+        confidence: level of the intervals.
+
+    Raises:
+        ConfigError: if a file of facts is malformed.
+    """
+    layout, read, unread = Layout(Path(root)), [], []
+
+    def analyses() -> Iterator[Analysis]:
+        for name in layout.campaigns():
+            try:
+                analysis = analyse_campaign(layout, name, confidence)
+            except CommwallError as error:
+                unread.append(f"{name}: {error.what}")
+                continue
+            read.append(name)
+            yield analysis
+
+    found = trends(analyses())
+    return TrendsPage(found, confidence, tuple(read), tuple(unread))
+
+
+def headline(page: TrendsPage) -> Html:
+    """How much can be followed over time, in one sentence."""
+    looked = f"{len(page.campaigns)} campaign{'' if len(page.campaigns) == 1 else 's'}"
+    if not page.shared:
+        words = f"No value was measured by more than one of {looked}: there is no trend to show."
+        return joined([paragraph(words, "verdict")], "card")
+    dates = [point.measured_at for trend in page.shared for point in trend.points]
+    span = f"from {min(dates):{_DAY}} to {max(dates):{_DAY}}"
+    words = f"{len(page.shared)} values were measured by more than one of {looked}, {span}."
+    changed = sum(_changed(trend, page.confidence) for trend in page.shared)
+    more = f"Between their first and last campaign {changed} of them changed, the rest cannot tell."
+    return joined([paragraph(words, "verdict"), paragraph(more, "detail")], "card")
+
+
+def figures(page: TrendsPage) -> Html:
+    """One figure for each kind of machine and suite."""
+    return joined(
+        picture(
+            trend_figure(list(own)),
+            f"{machine}, suite {suite}: geometric mean over the rounds with its interval, by date. "
+            f"Dotted lines: another {', '.join(VERSIONS)}. The axis does not start at zero.",
+        )
+        for (machine, suite), own in groupby(page.shared, key=_machine_and_suite)
+    )
+
+
+def changes(page: TrendsPage) -> Html:
+    """First and last campaign of each trend, and the ratio of their values."""
+    if not page.shared:
+        return paragraph("Nothing to compare.", "missing")
+    heads = ("case, platform", "campaigns", "first", "last", "last / first", "other versions")
+    groups = [
+        Group(f"{machine}, suite {suite}", [("", _change_row(t, page.confidence)) for t in own])
+        for (machine, suite), own in groupby(page.shared, key=_machine_and_suite)
+    ]
+    return grouped_table(heads, groups, "First and last campaign of each value.")
+
+
+def every_value(page: TrendsPage) -> Html:
+    """What each campaign measured, folded, one table a trend."""
+    heads = ("date", "campaign", *VERSIONS, "value", "rounds")
+    parts = []
+    for trend in page.shared:
+        words = f"{trend.case}, {trend.quantity.label}, {trend.points[-1].label}, {trend.machine}"
+        rows = [_row(trend, point) for point in trend.points]
+        parts.append(folded(f"{words} ({len(rows)})", table(heads, rows, words)))
+    return joined(parts)
+
+
+def alone(page: TrendsPage) -> Html:
+    """What one campaign alone measured, so that it has no trend."""
+    if not page.alone:
+        return paragraph("Every value was measured by more than one campaign.")
+    rows = [
+        (f"{t.case}, {t.quantity.label}, {t.points[0].label}", *_row(t, t.points[0]))
+        for t in page.alone
+    ]
+    heads = ("case, quantity, platform", "date", "campaign", *VERSIONS, "value", "rounds")
+    words = f"{len(rows)} values were measured by one campaign only"
+    return folded(words, table(heads, rows, f"{words}: no trend."))
+
+
+def not_shown(page: TrendsPage) -> Html:
+    """What trends do not cover."""
+    return bullets(
+        (
+            "Campaigns lie days apart: what else changed between them, beside the versions marked, "
+            "is in the values. `commwall compare A B` lists all that differs between two.",
+            "An interval knows the spread between the rounds of its campaign, not that between "
+            "days or boots.",
+            "A line joins what one kind of machine measured by one procedure, over one link with "
+            "equal parameters of the case; anything else begins another line.",
+            *(f"Campaign not looked into: {line}" for line in page.unread),
+        )
+    )
+
+
+def _order(trend: Trend) -> tuple[str, str, str, str]:
+    return trend.machine, trend.suite, trend.case, trend.platform
+
+
+def _machine_and_suite(trend: Trend) -> tuple[str, str]:
+    return trend.machine, trend.suite
+
+
+def _changed(trend: Trend, confidence: float) -> bool:
+    around = trend.change(confidence).interval
+    return around is not None and not around.low <= 1 <= around.high
+
+
+def _change_text(trend: Trend, confidence: float) -> str:
+    ratio = trend.change(confidence)
+    if ratio.interval is None:
+        return f"{significant(ratio.centre, 4)}, no interval"
+    ends = f"{significant(ratio.interval.low, 4)} to {significant(ratio.interval.high, 4)}"
+    doubt = "" if _changed(trend, confidence) else ", cannot tell"
+    return f"{significant(ratio.centre, 4)} ({ends}){doubt}"
+
+
+def _change_row(trend: Trend, confidence: float) -> tuple[str, ...]:
+    first, last = trend.points[0], trend.points[-1]
+    dated = (f"{_value_text(trend, p)}, {p.measured_at:{_DAY}}" for p in (first, last))
+    versions = (
+        f"{what} {first.versions.get(what, 'not told')} → {last.versions.get(what, 'not told')}"
+        for what in VERSIONS
+        if first.versions.get(what) != last.versions.get(what)
+    )
+    what, count = f"{trend.case}, {last.label}", str(len(trend.points))
+    ratio = _change_text(trend, confidence)
+    return what, count, *dated, ratio, "; ".join(versions) or "none"
+
+
+def _row(trend: Trend, point: Point) -> tuple[str, ...]:
+    versions = (point.versions.get(what, "not told") for what in VERSIONS)
+    day, n = f"{point.measured_at:{_DAY}}", str(len(point.values))
+    return day, point.campaign, *versions, _value_text(trend, point), n
+
+
+def _value_text(trend: Trend, point: Point) -> str:
+    unit, around = trend.quantity.metric.unit, point.interval
+    if around is None:
+        return quantity_text(point.centre, unit)
+    shown = (quantity_text(value, unit) for value in (point.centre, around.low, around.high))
+    return around_text(*shown)
