@@ -22,6 +22,7 @@ from commwall.records.bundle import BundleList
 from commwall.records.index import Index
 from commwall.records.state import Attempt, State
 from commwall.records.store import Withdrawals
+from commwall.schema.change import CampaignChange
 from commwall.schema.metrics import METRICS
 from commwall.schema.plan import PLAN_VERSION, Plan
 from commwall.schema.predictions import Predictions
@@ -204,6 +205,7 @@ FILES: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("Predictions", "results/<campaign>/predictions.json", Predictions),
     ("BundleList", "bundle.json, first in a bundle", BundleList),
     ("Index", "results/<campaign>/index.json", Index),
+    ("CampaignChange", "printed by `commwall compare A B --json`", CampaignChange),
 )
 
 UNITS = (

@@ -44,7 +44,7 @@ def all_values(record: Record, metric_id: str) -> Iterator[float]:
 def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
     """Time of each measured step of a leg [s], shape (steps,): the largest over the ranks."""
     ranks = [series.values for series in measured(record, "step_time_s", leg)]
-    return tuple(max(times) for times in zip(*ranks, strict=True))
+    return tuple(map(max, zip(*ranks, strict=True)))
 
 
 def window_samples(record: Record) -> int:
