@@ -208,6 +208,7 @@ def test_json_follows_the_schema(
         (("compare", AFTER, AFTER), "has not changed against itself"),
         (("compare", CAMPAIGN, "empty"), "none of 15 records can be read"),
         (("compare", "malformed", AFTER), "cannot read a plan"),
+        (("compare", CAMPAIGN, "--json"), "CAMPAIGN OTHER --json"),
     ],
 )
 def test_what_cannot_be_asked_is_told(

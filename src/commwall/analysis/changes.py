@@ -1,30 +1,18 @@
 """One campaign held against another: has an update made anything slower?
 
-Layer: analysis. Reads no file. Cells are matched by platform, suite and the parameters of the case.
-The rounds of two campaigns do not belong together, so that values are compared unpaired; of two
-platforms, which did share rounds, the ratio of each round is.
+Layer: analysis. Reads no file. The rounds of two campaigns do not belong together, so that values
+are compared unpaired; of two platforms, which did share rounds, the ratio of each round is.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
 
-from commwall.analysis.names import (
-    BUSBW,
-    LATENCY,
-    MEMORY_BANDWIDTH,
-    PRIMARY,
-    Quantity,
-    compared_platforms,
-)
-from commwall.analysis.pairs import Cell
+from commwall.analysis.matching import Match, Place, Side, Two, matches, platforms_of, side_of
+from commwall.analysis.names import BUSBW, LATENCY, MEMORY_BANDWIDTH, PRIMARY, Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.records.changed import obstacles, told_changes
 from commwall.schema.case import SuiteName
 from commwall.schema.change import CampaignChange, ChangedCell, Outcome
-from commwall.schema.errors import PlanError
-from commwall.schema.plan import Plan
 from commwall.stats.unpaired import UnpairedRatio, unpaired_ratio
 
 SPEEDS: dict[SuiteName, tuple[Quantity, ...]] = {
@@ -33,84 +21,8 @@ SPEEDS: dict[SuiteName, tuple[Quantity, ...]] = {
     "memory": (MEMORY_BANDWIDTH,),
 }
 """What can become faster or slower."""
-Place = tuple[str, SuiteName, str]
-"""Platform, suite, case."""
 ONE_ROUND = "a campaign with one round has no interval"
 NO_SPREAD = "the rounds show no spread, so no interval can be trusted"
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of two campaigns, as it is looked up."""
-
-    analysis: Analysis
-    plan: Plan
-
-    @cached_property
-    def cells(self) -> Mapping[Place, list[Cell]]:
-        """Every readable record of each place, refused ones too."""
-        found: dict[Place, list[Cell]] = {}
-        for cell in self.analysis.cells:
-            where = cell.record.id
-            found.setdefault((where.platform, where.suite, where.case), []).append(cell)
-        return found
-
-    def usable(self, place: Place) -> list[Cell]:
-        """Records of a place whose numbers count."""
-        return [cell for cell in self.cells.get(place, []) if not cell.refusals]
-
-    def verdict(
-        self, suite: SuiteName, case: str, quantity: Quantity, sides: tuple[str, str]
-    ) -> Verdict | None:
-        """The ratio of two platforms; None if it is not asked for."""
-        wanted = suite, case, quantity, sides
-        own = (
-            v for v in self.analysis.verdicts
-            if (v.suite, v.case, v.quantity, (v.comparison.a, v.comparison.b)) == wanted
-        )  # fmt: skip
-        return next(own, None)
-
-    def noise_floor(self, suite: SuiteName, case: str, quantity: Quantity) -> float | None:
-        """The widest noise floor of a case and quantity [1]; None without an A/A control."""
-        floors = [
-            v.open_difference
-            for v in self.analysis.verdicts
-            if v.comparison.control and (v.suite, v.case, v.quantity) == (suite, case, quantity)
-        ]
-        return max((floor for floor in floors if floor is not None), default=None)
-
-
-@dataclass(frozen=True)
-class Two:
-    """Two campaigns, and what is tolerated between them."""
-
-    before: Side
-    after: Side
-    tolerance: float
-
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        """Both, the yardstick first."""
-        return self.before, self.after
-
-
-@dataclass(frozen=True)
-class Match:
-    """A case that both campaigns have, by name on each side; None on a side that has it not."""
-
-    suite: SuiteName
-    before: str | None
-    after: str | None
-
-    @property
-    def names(self) -> tuple[str | None, str | None]:
-        """Its name on both sides."""
-        return self.before, self.after
-
-    @property
-    def name(self) -> str:
-        """Its name in front of readers."""
-        return self.before or self.after or ""
 
 
 def compare_campaigns(before: Analysis, after: Analysis, tolerance: float) -> CampaignChange:
@@ -124,86 +36,39 @@ def compare_campaigns(before: Analysis, after: Analysis, tolerance: float) -> Ca
     Raises:
         PlanError: if a plan cannot be read, or a campaign has no readable record.
     """
-    two = Two(_side(before), _side(after), tolerance)
-    matches = tuple(_matches(two.before.plan, two.after.plan))
+    two = Two(side_of(before), side_of(after), tolerance)
+    cases = tuple(matches(two.before.plan, two.after.plan))
     return CampaignChange(
         before=two.before.plan.id,
         after=two.after.plan.id,
         confidence=before.confidence,
         tolerance=tolerance,
         told=told_changes(before.evidence.records, after.evidence.records),
-        cells=(*_value_cells(two, matches), *_ratio_cells(two, matches)),
+        cells=(*_value_cells(two, cases), *_ratio_cells(two, cases)),
     )
 
 
-def _side(analysis: Analysis) -> Side:
-    plan, index = analysis.evidence.plan, analysis.evidence.index
-    if plan is None:
-        raise PlanError(
-            "cannot read a plan", where=f"results/{index.campaign}", found="; ".join(index.problems)
-        )
-    if not analysis.evidence.records:
-        raise PlanError(
-            "a campaign without records cannot be compared",
-            where=f"results/{index.campaign}",
-            found=f"none of {len(index.findings)} records can be read",
-            expected="at least two rounds of one case",
-            next_step="measure it, or import its bundle",
-        )
-    return Side(analysis, plan)
-
-
-def _matches(before: Plan, after: Plan) -> Iterator[Match]:
-    """Cases of both plans: of equal parameters, else of one name, else alone."""
-    taken = set()
-    for suite in before.suites:
-        others = next((s.cases for s in after.suites if s.suite == suite.suite), {})
-        for name, case in suite.cases.items():
-            equal = [other for other in others if others[other] == case]
-            partner = name if name in equal else next(iter(equal), None)
-            partner = partner or (name if name in others else None)
-            taken.add((suite.suite, partner))
-            yield Match(suite.suite, name, partner)
-    for suite in after.suites:
-        for name in suite.cases:
-            if (suite.suite, name) not in taken:
-                yield Match(suite.suite, None, name)
-
-
-def _value_cells(two: Two, matches: tuple[Match, ...]) -> Iterator[ChangedCell]:
-    for match in matches:
-        for platform in _platforms(two, match):
+def _value_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
+    for match in cases:
+        for platform in platforms_of(two, match):
             for quantity in SPEEDS[match.suite]:
                 yield _value_cell(two, match, platform, quantity)
 
 
-def _platforms(two: Two, match: Match) -> tuple[str, ...]:
-    """Platforms that run a case in either campaign, without those that are only controls."""
-    found = [
-        platform
-        for side, name in zip(two.sides, match.names, strict=True)
-        for suite in side.plan.suites
-        if suite.suite == match.suite and name
-        for platform in suite.platforms_of(name)
-        if platform in compared_platforms(side.plan)
-    ]
-    return tuple(dict.fromkeys(found))
-
-
 def _value_cell(two: Two, match: Match, platform: str, quantity: Quantity) -> ChangedCell:
     cell = _blank(two, match, quantity, platform)
-    if reason := _alone(two, match):
-        return cell.model_copy(update={"reason": reason})
-    places = _places(match, platform)
+    places = match.places(platform)
+    if places is None:
+        return cell.model_copy(update={"reason": _lacking(two, match)})
     found = [_values(side, place, quantity) for side, place in zip(two.sides, places, strict=True)]
     if missing := "; ".join(why for _, why in found if why):
         return cell.model_copy(update={"reason": missing})
     return _compared_cell(two, match, cell, found[0][0], found[1][0])
 
 
-def _ratio_cells(two: Two, matches: tuple[Match, ...]) -> Iterator[ChangedCell]:
+def _ratio_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
     """Ratios that both campaigns ask for."""
-    for match in matches:
+    for match in cases:
         for pair in two.before.plan.comparisons:
             for quantity in SPEEDS[match.suite]:
                 before, after = (
@@ -247,16 +112,9 @@ def _blank(two: Two, match: Match, quantity: Quantity, a: str, b: str | None = N
     )
 
 
-def _alone(two: Two, match: Match) -> str | None:
-    """Which campaign has not got the case; None if both have it."""
-    lacking = (side.plan.id for side, name in zip(two.sides, match.names, strict=True) if not name)
-    return next((f"{campaign} has no such case" for campaign in lacking), None)
-
-
-def _places(match: Match, platform: str) -> tuple[Place, Place]:
-    before, after = match.names
-    assert before and after  # `_alone` has seen to it
-    return (platform, match.suite, before), (platform, match.suite, after)
+def _lacking(two: Two, match: Match) -> str:
+    lacking = two.before if match.before is None else two.after
+    return f"{lacking.plan.id} has no such case"
 
 
 def _values(side: Side, place: Place, quantity: Quantity) -> tuple[tuple[float, ...], str | None]:
@@ -297,12 +155,10 @@ def _compared_cell(
 
 def _differ(two: Two, match: Match, platform: str) -> list[str]:
     """Fields of a platform's records that must agree and do not, with both values."""
-    before, after = (
-        side.usable(place)
-        for side, place in zip(two.sides, _places(match, platform), strict=True)
-    )  # fmt: skip
-    found = obstacles(before[0].record, after[0].record) if before and after else ()
-    return [str(difference) for difference in found]
+    places = match.places(platform) or ()
+    usable = [side.usable(place) for side, place in zip(two.sides, places, strict=True)]
+    before, after = (cells[0].record for cells in usable)
+    return [str(difference) for difference in obstacles(before, after)]
 
 
 def _outcome(cell: ChangedCell, ratio: UnpairedRatio) -> Outcome:

@@ -6,7 +6,7 @@ measured by one kind of machine.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import geometric_mean
 
@@ -86,8 +86,7 @@ def trends(analyses: Iterable[Analysis]) -> tuple[Trend, ...]:
 def _joined(line: list[tuple[Trend, Point]]) -> Trend:
     """One trend of the points of a line; the latest campaign names it."""
     ordered = sorted(line, key=lambda item: item[1].measured_at)
-    latest = ordered[-1][0]
-    return Trend(**{**vars(latest), "points": tuple(point for _, point in ordered)})
+    return replace(ordered[-1][0], points=tuple(point for _, point in ordered))
 
 
 def _points(analysis: Analysis) -> Iterator[tuple[str, Trend, Point]]:

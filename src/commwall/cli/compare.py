@@ -17,6 +17,7 @@ from commwall.analysis.wording import (
 from commwall.cli import changes
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
+from commwall.schema.errors import ConfigError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print each verdict with its ratio, noise floor and spread, then what is missing."""
     if arguments.other is not None:
         return changes.run(arguments)
+    if arguments.json:
+        raise ConfigError("JSON tells what has changed", expected="CAMPAIGN OTHER --json")
     root = Path.cwd()
     analysis = analyse_campaign(Layout(root), arguments.campaign, confidence_level(root))
     print(f"{arguments.campaign}: {analysis.evidence.index.title}")

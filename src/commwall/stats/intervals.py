@@ -18,7 +18,7 @@ BOOTSTRAP_FROM = 15
 RESAMPLES = 4000
 _SERIES_UP_TO = 300
 """Degrees of freedom up to which the t distribution is summed exactly."""
-_WIDEST_LOG = 700.0
+WIDEST_LOG = 700.0
 """The exponential of more is beyond all numbers."""
 
 Method = Literal["student-t", "bootstrap-t"]
@@ -79,7 +79,7 @@ def geometric_interval(
     """
     logs = [math.log(value) for value in values]
     around = mean_interval(logs, confidence=confidence, seed=seed)
-    if around is None or max(-around.low, around.high) > _WIDEST_LOG:
+    if around is None or max(-around.low, around.high) > WIDEST_LOG:
         return None
     return Interval(math.exp(around.low), math.exp(around.high), around.method)
 

@@ -9,11 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from commwall.stats.intervals import Interval, t_quantile
+from commwall.stats.intervals import WIDEST_LOG, Interval, t_quantile
 from commwall.stats.paired import SAME_WITHIN
-
-_WIDEST_LOG = 700.0
-"""The exponential of more is beyond all numbers."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,6 @@ def _welch(centre: float, logs: list[list[float]], confidence: float) -> Interva
         error**2 / (len(side) - 1) for error, side in zip(errors, logs, strict=True)
     )
     half = t_quantile(confidence, max(1, math.floor(degrees))) * math.sqrt(sum(errors))
-    if abs(centre) + half > _WIDEST_LOG:
+    if abs(centre) + half > WIDEST_LOG:
         return None
     return Interval(math.exp(centre - half), math.exp(centre + half), "student-t")
