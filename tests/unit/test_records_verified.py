@@ -153,7 +153,7 @@ def test_a_damaged_memory_is_no_memory(
 def test_a_place_that_cannot_be_written_stops_nothing(
     layout: Layout, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, text: str) -> None:
+    def refuse(path: Path, text: str, *, durable: bool) -> None:
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(verified_module, "write_atomically", refuse)

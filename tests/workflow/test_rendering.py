@@ -32,6 +32,7 @@ def test_pages_are_there(rendered: Checkout) -> None:
         f"{campaign}/platforms.html",
         f"{campaign}/method.html",
         "pages/claims.html",
+        "pages/trends.html",
     }
 
 

@@ -39,8 +39,13 @@ class Withdrawals(Model):
     withdrawn: tuple[Withdrawal, ...] = ()
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
     """Put a text into a file so that a reader sees the old content or the new, never a part.
+
+    Args:
+        path: the file.
+        text: its new content.
+        durable: wait until the disk has it; else a power failure may leave a part of it.
 
     Raises:
         OSError: if the file system refuses (no space, say); the old content is untouched.
@@ -50,7 +55,8 @@ def write_atomically(path: Path, text: str) -> None:
     with part.open("w", encoding="utf-8") as stream:
         stream.write(text)
         stream.flush()
-        os.fsync(stream.fileno())
+        if durable:
+            os.fsync(stream.fileno())
     part.rename(path)
 
 

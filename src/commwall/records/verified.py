@@ -103,7 +103,7 @@ class Verified:
             return
         content = _File(reader=_reader(), plan=self._plan, seen=self._now)
         with suppress(OSError):
-            write_atomically(self._path, content.model_dump_json())
+            write_atomically(self._path, content.model_dump_json(), durable=False)
 
     def _earlier(self) -> dict[str, Seen]:
         try:
