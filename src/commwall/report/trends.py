@@ -26,6 +26,7 @@ from commwall.report.trend_figure import trend_figure
 from commwall.schema.errors import CommwallError
 from commwall.schema.units import around_text, quantity_text, significant
 
+NOTHING = paragraph("No value was measured by a second campaign.", "missing")
 _DAY = "%Y-%m-%d"
 
 
@@ -80,20 +81,27 @@ def open_trends(root: str | Path, confidence: float) -> TrendsPage:
 
 def headline(page: TrendsPage) -> Html:
     """How much can be followed over time, in one sentence."""
-    looked = f"{len(page.campaigns)} campaign{'' if len(page.campaigns) == 1 else 's'}"
+    number = len(page.campaigns)
     if not page.shared:
-        words = f"No value was measured by more than one of {looked}: there is no trend to show."
-        return joined([paragraph(words, "verdict")], "card")
+        none = f"None of {number} campaigns measured what another one did"
+        words = (
+            none if number > 1 else f"A trend needs two campaigns, and {number or 'none'} is here"
+        )
+        return joined([paragraph(f"{words}: there is no trend to show.", "verdict")], "card")
     dates = [point.measured_at for trend in page.shared for point in trend.points]
     span = f"from {min(dates):{_DAY}} to {max(dates):{_DAY}}"
-    words = f"{len(page.shared)} values were measured by more than one of {looked}, {span}."
+    words = (
+        f"{len(page.shared)} values were measured by more than one of {number} campaigns, {span}."
+    )
     changed = sum(_changed(trend, page.confidence) for trend in page.shared)
-    more = f"Between their first and last campaign {changed} of them changed, the rest cannot tell."
+    more = f"Between their first and last campaign {changed} of them changed for certain."
     return joined([paragraph(words, "verdict"), paragraph(more, "detail")], "card")
 
 
 def figures(page: TrendsPage) -> Html:
     """One figure for each kind of machine and suite."""
+    if not page.shared:
+        return NOTHING
     return joined(
         picture(
             trend_figure(list(own)),
@@ -107,7 +115,7 @@ def figures(page: TrendsPage) -> Html:
 def changes(page: TrendsPage) -> Html:
     """First and last campaign of each trend, and the ratio of their values."""
     if not page.shared:
-        return paragraph("Nothing to compare.", "missing")
+        return NOTHING
     heads = ("case, platform", "campaigns", "first", "last", "last / first", "other versions")
     groups = [
         Group(f"{machine}, suite {suite}", [("", _change_row(t, page.confidence)) for t in own])
@@ -118,6 +126,8 @@ def changes(page: TrendsPage) -> Html:
 
 def every_value(page: TrendsPage) -> Html:
     """What each campaign measured, folded, one table a trend."""
+    if not page.shared:
+        return NOTHING
     heads = ("date", "campaign", *VERSIONS, "value", "rounds")
     parts = []
     for trend in page.shared:
