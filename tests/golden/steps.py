@@ -119,7 +119,7 @@ def plan() -> Plan:
 def platform(name: str) -> PlannedPlatform:
     """A platform of two GPUs."""
     label = Label(
-        title="host-staged" if name == STAGED else "NVLink",
+        title={NVLINK: "NVLink", STAGED: "host-staged", AGAIN: "NVLink again"}[name],
         stands_for="a way through host memory." if name == STAGED else "the link as it is.",
         does_not_cover="other machines.",
     )

@@ -27,11 +27,30 @@ STEP_COLUMNS = {
         "measured_n": COUNT,
         "measured_s": NUMBER,
         "error_percent": NUMBER,
+        "half_width_percent": NUMBER,
         "inside": TRUTH,
         "compute_percent": NUMBER,
         "exchange_percent": NUMBER,
         "contention_percent": NUMBER,
         "reason": TEXT,
+    },
+    "prediction_errors": {
+        "campaign": TEXT,
+        "source": TEXT,
+        "target": TEXT,
+        "control": TRUTH,
+        "confidence": NUMBER,
+        "cells": COUNT,
+        "unpredicted": COUNT,
+        "judged": COUNT,
+        "median_error_percent": NUMBER,
+        "worst_error_percent": NUMBER,
+        "worst_case": TEXT,
+        "worst_source": TEXT,
+        "worst_target": TEXT,
+        "with_interval": COUNT,
+        "inside": COUNT,
+        "median_half_width_percent": NUMBER,
     },
     "step_models": {
         **PLATFORM,
@@ -68,6 +87,7 @@ are pure numbers. `bucket_bytes` is the size from which on a bucket is closed.""
 
 STEP_DESCRIPTIONS = {
     "predicted_steps": "each step predicted from another platform's training, beside the measured",
+    "prediction_errors": "how far off predicted steps are: all, and by pair of platforms",
     "step_models": "what the model of a step rests on: legs, sweeps, contention, sensitivity",
     "bucket_sizes": "the modelled step with gradient buckets joined to larger ones",
 }

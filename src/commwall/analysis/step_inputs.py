@@ -84,7 +84,10 @@ def step_inputs(analysis: Analysis) -> StepInputs:
             swept.setdefault(place.platform, []).append(cell)
     return StepInputs(
         steps={place: _steps(cells) for place, cells in trained.items()},
-        links={platform: _link(swept.get(platform, [])) for platform, _ in trained},
+        links={
+            platform: _link(swept.get(platform, []))
+            for platform in dict.fromkeys([*(platform for platform, _ in trained), *swept])
+        },
     )
 
 
@@ -154,37 +157,56 @@ def _alike(own: list[Series]) -> bool:
 
 def _link(swept: list[Cell]) -> PlatformLink | str:
     """The link of a platform by its best sweep, and by its best one beside a load."""
-    alone, beside = (_best([c for c in swept if _loaded(c) is loaded]) for loaded in (False, True))
-    if not alone:
+    alone, loaded = (_swept(swept, beside=beside) for beside in (False, True))
+    best = _best(alone, GRADIENTS)
+    if not best:
         return "no all-reduce was swept over sizes, or no round of it counts"
-    sweeps = [sweep for sweep in map(_sweep, alone) if sweep]
+    sweeps = [sweep for sweep in map(_sweep, best) if sweep]
     if not sweeps:
-        return f"{alone[0].record.id.case} has fewer than {LEAST_SIZES} usable sizes"
-    pairs = [(sweeps[i % len(sweeps)], cell) for i, cell in enumerate(beside)]
-    loads = [load for load in (_contention(cell, sweep) for sweep, cell in pairs) if load]
+        return f"{best[0].record.id.case} has fewer than {LEAST_SIZES} usable sizes"
+    loads = _contentions(_best(loaded, GRADIENTS), alone)
     links = [
         Link(sweep, loads[i % len(loads)]) if loads else Link(sweep)
         for i, sweep in enumerate(sweeps)
     ]
-    return PlatformLink(alone[0].record.id.case, tuple(links), bool(loads))
+    return PlatformLink(best[0].record.id.case, tuple(links), bool(loads))
 
 
-def _loaded(cell: Cell) -> bool:
-    case = cell.record.case
-    return isinstance(case, CollectivesCase) and case.beside is not None
+def _swept(cells: list[Cell], *, beside: bool) -> list[Cell]:
+    """Admitted sweeps beside a load, or alone."""
+    return [
+        cell
+        for cell in cells
+        if cell.record.status.state == "ok"
+        and not cell.refusals
+        and (_sweep_case(cell).beside is not None) is beside
+    ]
 
 
-def _best(cells: list[Cell]) -> list[Cell]:
-    """Admitted rounds of the sweep that fits best: of the gradients' type, to the largest size."""
-    admitted = [c for c in cells if c.record.status.state == "ok" and not c.refusals]
+def _best(cells: list[Cell], dtype: str) -> list[Cell]:
+    """Rounds of the sweep that fits best: of that type if there is one, to the largest size."""
 
     def fitness(cell: Cell) -> tuple[bool, int, str]:
-        case = cell.record.case
-        assert isinstance(case, CollectivesCase)  # the caller chose them
-        return case.dtype == GRADIENTS, case.max_bytes, cell.record.id.case
+        case = _sweep_case(cell)
+        return case.dtype == dtype, case.max_bytes, cell.record.id.case
 
-    best = max(admitted, key=fitness, default=None)
-    return [c for c in admitted if best and c.record.id.case == best.record.id.case]
+    best = max(map(fitness, cells), default=None)
+    return [cell for cell in cells if fitness(cell) == best]
+
+
+def _sweep_case(cell: Cell) -> CollectivesCase:
+    case = cell.record.case
+    assert isinstance(case, CollectivesCase)  # the caller chose the cells
+    return case
+
+
+def _contentions(loaded: list[Cell], alone: list[Cell]) -> list[Contention]:
+    """What each round beside a load says, by the sweep alone of the same type."""
+    if not loaded:
+        return []
+    same = [s for s in map(_sweep, _best(alone, _sweep_case(loaded[0]).dtype)) if s]
+    pairs = [(cell, same[i % len(same)]) for i, cell in enumerate(loaded)] if same else []
+    return [load for load in (_contention(*pair) for pair in pairs) if load]
 
 
 def _sweep(cell: Cell) -> Sweep | None:

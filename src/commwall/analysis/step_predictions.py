@@ -82,6 +82,18 @@ class StepPrediction:
         return math.log(self.step_s / geometric_mean(self.measured_s))
 
     @property
+    def error_percent(self) -> float | None:
+        """Predicted over measured, less 1 [%]."""
+        return None if self.error_log is None else 100 * math.expm1(self.error_log)
+
+    @property
+    def half_width_percent(self) -> float | None:
+        """Half of the interval, relative to the prediction [%]."""
+        if not self.interval:
+            return None
+        return 50 * (self.interval[1] - self.interval[0]) / self.step_s
+
+    @property
     def inside(self) -> bool | None:
         """Whether the measured step lies in the interval."""
         if not self.interval or not self.measured_s:

@@ -41,7 +41,6 @@ def predicted_step_rows(analysis: Analysis) -> Iterator[Row]:
 
 def _prediction_columns(own: StepPrediction) -> Row:
     low, high = own.interval or (None, None)
-    measured_s = geometric_mean(own.measured_s) if own.measured_s else None
     parts = vars(own.parts) if own.parts else {}
     return {
         "n": len(own.rounds_s),
@@ -54,8 +53,9 @@ def _prediction_columns(own: StepPrediction) -> Row:
         "predicted_high_s": high,
         "misfit_cases": own.misfits,
         "measured_n": len(own.measured_s),
-        "measured_s": measured_s,
-        "error_percent": 100 * (own.step_s / measured_s - 1) if measured_s else None,
+        "measured_s": geometric_mean(own.measured_s) if own.measured_s else None,
+        "error_percent": own.error_percent,
+        "half_width_percent": own.half_width_percent,
         "inside": own.inside,
         **{f"{name}_percent": 100 * (ratio - 1) for name, ratio in parts.items()},
     }
@@ -142,9 +142,9 @@ def bucket_size_rows(analysis: Analysis) -> Iterator[Row]:
     for place, case, fits in _fitted(analysis, step_inputs(analysis)):
         if fits:
             whole = sum(fits[0].step.workload.bucket_bytes)
-            sizes = [times * case.bucket_bytes for times in JOINED]
-            for size in (*(size for size in sizes if size < whole), whole):
-                yield {**place, "n": len(fits), **_joined_columns(fits, size)}
+            sizes = (*(times * case.bucket_bytes for times in JOINED), whole)
+            found = {row["buckets"]: row for row in (_joined_columns(fits, s) for s in sizes)}
+            yield from ({**place, "n": len(fits), **row} for row in found.values())
 
 
 def _joined_columns(fits: tuple[FittedStep, ...], size: int) -> Row:

@@ -33,6 +33,7 @@ from commwall.analysis.points import points
 from commwall.analysis.replication_words import replication_rows
 from commwall.analysis.result import Analysis
 from commwall.analysis.step_rows import bucket_size_rows, predicted_step_rows, step_model_rows
+from commwall.analysis.step_words import prediction_error_rows
 from commwall.analysis.traffic import traffic_rows
 from commwall.analysis.wording import sentence
 from commwall.analysis.yardsticks import yardstick_rows
@@ -62,6 +63,7 @@ class Tables:
     choices: pd.DataFrame
     yardsticks: pd.DataFrame
     predicted_steps: pd.DataFrame
+    prediction_errors: pd.DataFrame
     step_models: pd.DataFrame
     bucket_sizes: pd.DataFrame
     replication: pd.DataFrame
@@ -88,6 +90,7 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "choices": choice_rows,
         "yardsticks": yardstick_rows,
         "predicted_steps": predicted_step_rows,
+        "prediction_errors": prediction_error_rows,
         "step_models": step_model_rows,
         "bucket_sizes": bucket_size_rows,
         "replication": replication_rows,
