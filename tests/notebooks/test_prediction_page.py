@@ -117,7 +117,7 @@ def test_larger_buckets_are_modelled(text: str) -> None:
     assert rows[0] == [
         "as-modelled, NVLink",
         "14.0 ms (512 KiB, 2 buckets)",
-        "13.8 ms (2 MiB, 1 bucket)",
+        "13.8 ms (2.50 MiB, 1 bucket)",
     ]
 
 

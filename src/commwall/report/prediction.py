@@ -264,9 +264,7 @@ def bucket_sizes(page: Page) -> Html:
     most = max(len(line) for line in lines) - 1
     heads = ("case, platform", "as trained", *["joined"] * (most - 1))
     filled = [line + ("",) * (most + 1 - len(line)) for line in lines]
-    words = (
-        "Modelled step with buckets closed from that size on; larger ones to the right."
-    )
+    words = "Modelled step with buckets closed from that size on; larger ones to the right."
     return folded("Modelled steps of every case", table(heads, filled, words))
 
 
