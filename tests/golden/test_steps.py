@@ -222,6 +222,15 @@ def test_without_a_sweep_beside_a_load_contention_is_carried_over(tmp_path: Path
     assert found["predicted_s"] == pytest.approx(staged_ms / 1000, rel=1e-5)
 
 
+def test_the_same_link_under_another_name_has_the_same_contention(tmp_path: Path) -> None:
+    def no_load(own: Record) -> Record | None:
+        return None if (own.id.platform, own.id.case) == (AGAIN, BESIDE) else own
+
+    found = row(predicted(tmp_path, no_load), AS_MODELLED, AGAIN, STAGED)
+    assert found["contention_measured"]
+    assert found["predicted_s"] == pytest.approx(17e-3)
+
+
 @pytest.mark.parametrize("platform", [NVLINK, STAGED])
 def test_without_any_sweep_nothing_is_predicted(tmp_path: Path, platform: str) -> None:
     def no_sweep(own: Record) -> Record | None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from commwall.analysis.step_fits import fit_steps
-from commwall.analysis.step_inputs import MeasuredStep, PlatformLink, StepInputs
+from commwall.analysis.step_inputs import MeasuredStep, StepInputs
+from commwall.analysis.step_links import PlatformLink
 from commwall.analysis.step_predictions import (
     Measured,
     Place,
@@ -17,7 +18,7 @@ from commwall.analysis.step_predictions import (
     with_intervals,
 )
 from commwall.model.step import Timeline
-from commwall.model.sweep import Contention, Link, Sweep
+from commwall.model.sweep import Contention, Sweep
 from commwall.model.bucketed import Workload
 from tests.stepped import walk
 
@@ -76,12 +77,12 @@ class World:
 
     def link(self, name: str, spread: float) -> PlatformLink:
         """Sweeps of a link, each round a little off as a whole."""
-        rounds = []
+        sweeps = []
         for off in np.exp(spread * self.noise.standard_normal(ROUNDS)):
             times = (off * (LATENCY_S[name] + size / RATE[name]) for size in SIZES)
-            beside = Contention((SIZES[0],), (LOST[name],), (STRETCH[name],))
-            rounds.append(Link(Sweep(SIZES, tuple(times)), beside))
-        return PlatformLink("sweep", tuple(rounds), contended=True)
+            sweeps.append(Sweep(SIZES, tuple(times)))
+        beside = Contention((SIZES[0],), (LOST[name],), (STRETCH[name],))
+        return PlatformLink("sweep", tuple(sweeps), (beside,))
 
 
 def predicted(world: World, source: str, target: str, spread: float) -> list[StepPrediction]:

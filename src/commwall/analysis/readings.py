@@ -3,7 +3,7 @@
 Layer: analysis. Reads no file.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from commwall.schema.case import Leg, TrainingCase
@@ -53,6 +53,11 @@ def typical_s(own: Iterable[Series]) -> float:
     times_s = [series.values for series in own]
     typical_s: float = median(max(ranks) for ranks in zip(*times_s, strict=True))
     return typical_s
+
+
+def alike(own: Sequence[Series]) -> bool:
+    """Whether ranks have values, and all the same number of them."""
+    return len({len(series.values) for series in own}) == 1 and bool(own[0].values)
 
 
 def window_samples(record: Record) -> int:

@@ -9,9 +9,11 @@ common as far as it is badly known, and what it then leaves unexplained is carri
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from statistics import fmean
 
-from commwall.analysis.step_inputs import MeasuredStep, PlatformLink, StepInputs
+from commwall.analysis.step_inputs import MeasuredStep, StepInputs
+from commwall.analysis.step_links import PlatformLink
 from commwall.model.sweep import Link
 from commwall.stats.pooling import pool
 
@@ -74,9 +76,9 @@ def _explained(
     steps: tuple[MeasuredStep, ...], link: PlatformLink, *, contended: bool
 ) -> Iterator[FittedStep]:
     """Rounds of training, each with a round of the sweeps: in turn, where they have fewer."""
-    sweeps = (link if contended else link.without_load()).rounds
-    for index, step in enumerate(steps):
-        here = step.over(sweeps[index % len(sweeps)])
+    sweeps = cycle((link if contended else link.without_load()).rounds)
+    for step, sweep in zip(steps, sweeps, strict=False):
+        here = step.over(sweep)
         own = step.workload.sensitivity(here, step.full_s)
         yield FittedStep(step, here, own, own, 0.0)
 

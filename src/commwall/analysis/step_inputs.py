@@ -1,27 +1,23 @@
-"""What records tell the model of a step: workloads of training records, links of sweeps.
+"""What records tell the model of a step: its workloads, and the links of the campaign.
 
 Layer: analysis. Reads no file. What a record lacks for it is a reason, not an error.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from commwall.analysis.names import OPERATION_TIME, Quantity, is_emulated
+from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.pairs import Cell
-from commwall.analysis.points import points
-from commwall.analysis.readings import gap_reason, measured, typical_s
+from commwall.analysis.readings import alike, gap_reason, measured, typical_s
 from commwall.analysis.result import Analysis
+from commwall.analysis.step_links import Links, platform_links
 from commwall.model.step import Timeline
-from commwall.model.sweep import Contention, Link, Sweep
+from commwall.model.sweep import Link
 from commwall.model.bucketed import Workload
 from commwall.schema.case import CollectivesCase, Leg, TrainingCase
 from commwall.schema.record import Record
 from commwall.schema.result import Series
 
-GRADIENTS = "float32"
-"""Type of the gradients: weights stay float32 in every case."""
-LEAST_SIZES = 2
 EMULATED = "the link is emulated: only real ones are predicted"
 
 
@@ -42,22 +38,6 @@ class MeasuredStep:
         return link.as_exchanged(self.workload.bucket_bytes, self.comm_s)
 
 
-@dataclass(frozen=True)
-class PlatformLink:
-    """What sweeps tell of one platform, round by round."""
-
-    case: str
-    """The sweep that was taken."""
-    rounds: tuple[Link, ...]
-    contended: bool
-    """Whether a sweep beside a load was measured too."""
-
-    def without_load(self) -> "PlatformLink":
-        """The same, as if nothing had been measured beside a load."""
-        alone = tuple(Link(link.alone) for link in self.rounds)
-        return PlatformLink(self.case, alone, contended=False)
-
-
 Steps = tuple[MeasuredStep, ...] | str
 """Rounds of a case on a platform, or why there is none."""
 
@@ -68,8 +48,7 @@ class StepInputs:
 
     steps: dict[tuple[str, str], Steps]
     """Platform and case -> its rounds."""
-    links: dict[str, PlatformLink | str]
-    """Platform -> its link."""
+    links: Links
 
 
 def step_inputs(analysis: Analysis) -> StepInputs:
@@ -82,12 +61,10 @@ def step_inputs(analysis: Analysis) -> StepInputs:
             trained.setdefault((place.platform, place.case), []).append(cell)
         elif isinstance(case, CollectivesCase) and case.collective == "all_reduce":
             swept.setdefault(place.platform, []).append(cell)
+    plan = analysis.evidence.plan
     return StepInputs(
         steps={place: _steps(cells) for place, cells in trained.items()},
-        links={
-            platform: _link(swept.get(platform, []))
-            for platform in dict.fromkeys([*(platform for platform, _ in trained), *swept])
-        },
+        links=platform_links(swept, plan.platforms if plan else ()),
     )
 
 
@@ -142,102 +119,10 @@ def _times(record: Record) -> tuple[tuple[float, ...], float] | str:
         if not own:
             return gap_reason(record, metric) or f"{metric} was not measured"
     buckets = [list(own) for _, own in groupby(ready, key=_bucket)]
-    if not all(map(_alike, (*buckets, ends))):
+    if not all(map(alike, (*buckets, ends))):
         return "its ranks timed different numbers of steps until the buckets were ready"
     return tuple(typical_s(own) for own in buckets), typical_s(ends)
 
 
 def _bucket(series: Series) -> int:
     return -1 if series.bucket is None else series.bucket
-
-
-def _alike(own: list[Series]) -> bool:
-    return len({len(series.values) for series in own}) == 1 and bool(own[0].values)
-
-
-def _link(swept: list[Cell]) -> PlatformLink | str:
-    """The link of a platform by its best sweep, and by its best one beside a load."""
-    alone, loaded = (_swept(swept, beside=beside) for beside in (False, True))
-    best = _best(alone, GRADIENTS)
-    if not best:
-        return "no all-reduce was swept over sizes, or no round of it counts"
-    sweeps = [sweep for sweep in map(_sweep, best) if sweep]
-    if not sweeps:
-        return f"{best[0].record.id.case} has fewer than {LEAST_SIZES} usable sizes"
-    loads = _contentions(_best(loaded, GRADIENTS), alone)
-    links = [
-        Link(sweep, loads[i % len(loads)]) if loads else Link(sweep)
-        for i, sweep in enumerate(sweeps)
-    ]
-    return PlatformLink(best[0].record.id.case, tuple(links), bool(loads))
-
-
-def _swept(cells: list[Cell], *, beside: bool) -> list[Cell]:
-    """Admitted sweeps beside a load, or alone."""
-    return [
-        cell
-        for cell in cells
-        if cell.record.status.state == "ok"
-        and not cell.refusals
-        and (_sweep_case(cell).beside is not None) is beside
-    ]
-
-
-def _best(cells: list[Cell], dtype: str) -> list[Cell]:
-    """Rounds of the sweep that fits best: of that type if there is one, to the largest size."""
-
-    def fitness(cell: Cell) -> tuple[bool, int, str]:
-        case = _sweep_case(cell)
-        return case.dtype == dtype, case.max_bytes, cell.record.id.case
-
-    best = max(map(fitness, cells), default=None)
-    return [cell for cell in cells if fitness(cell) == best]
-
-
-def _sweep_case(cell: Cell) -> CollectivesCase:
-    case = cell.record.case
-    assert isinstance(case, CollectivesCase)  # the caller chose the cells
-    return case
-
-
-def _contentions(loaded: list[Cell], alone: list[Cell]) -> list[Contention]:
-    """What each round beside a load says, by the sweep alone of the same type."""
-    if not loaded:
-        return []
-    same = [s for s in map(_sweep, _best(alone, _sweep_case(loaded[0]).dtype)) if s]
-    pairs = [(cell, same[i % len(same)]) for i, cell in enumerate(loaded)] if same else []
-    return [load for load in (_contention(*pair) for pair in pairs) if load]
-
-
-def _sweep(cell: Cell) -> Sweep | None:
-    found = [point for point in points(cell.record) if point.bound]
-    if len(found) < LEAST_SIZES:
-        return None
-    return Sweep(
-        tuple(point.message_bytes for point in found),
-        tuple(point.values[OPERATION_TIME] for point in found),
-    )
-
-
-def _contention(cell: Cell, alone: Sweep) -> Contention | None:
-    """What a sweep beside a load says, by the sweep alone; None if it has no usable size."""
-    found = list(_loads(cell.record, alone))
-    return Contention(*(tuple(column) for column in zip(*found, strict=True))) if found else None
-
-
-def _loads(record: Record, alone: Sweep) -> Iterator[tuple[int, float, float]]:
-    """Size [byte], compute lost of each second of exchange [1], stretch of the exchange [1]."""
-    for point in points(record):
-        size, time_s = point.message_bytes, point.values[OPERATION_TIME]
-        load_s, beside_s, repetitions = (
-            _at(record, metric, size)
-            for metric in ("load_time_s", "load_beside_time_s", "load_beside_repetitions")
-        )
-        if load_s is not None and beside_s is not None and repetitions:
-            yield size, (beside_s - load_s) / (repetitions * time_s), time_s / alone.at(size)
-
-
-def _at(record: Record, metric: str, size: int) -> float | None:
-    """Typical value of a metric at a size; of all sizes where it has none."""
-    own = [series for series in measured(record, metric) if series.message_bytes in (size, None)]
-    return typical_s(own) if own and _alike(own) else None

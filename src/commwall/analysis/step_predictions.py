@@ -9,15 +9,16 @@ on the target is not used.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import cycle, permutations
 from statistics import fmean, geometric_mean
 
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.step_fits import FittedStep, fit_steps
-from commwall.analysis.step_inputs import MeasuredStep, PlatformLink, StepInputs, step_inputs
+from commwall.analysis.step_inputs import MeasuredStep, StepInputs, step_inputs
+from commwall.analysis.step_links import PlatformLink, same_treatment
 from commwall.model.sweep import Link
-from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.plan import Plan
 from commwall.stats.misfit import LEAST_GROUPS, misfit_interval
 
 FULL = Quantity("step_time_s", "full")
@@ -124,13 +125,8 @@ def _places(plan: Plan) -> Iterator[Place]:
     for suite in plan.suites:
         for case in suite.cases if suite.suite == "training" else ():
             for source, target in permutations(suite.platforms_of(case), 2):
-                control = _same_treatment(plan.platform(source), plan.platform(target))
+                control = same_treatment(plan.platform(source), plan.platform(target))
                 yield Place(case, source, target, control)
-
-
-def _same_treatment(a: PlannedPlatform, b: PlannedPlatform) -> bool:
-    one, other = (p.treatment.model_dump(exclude={"label"}) for p in (a, b))
-    return one == other
 
 
 class _Fits:
@@ -198,7 +194,7 @@ def predict_step(
         there: the link of the target; its sweep beside a load counts if the source's did.
         measured: what the prediction is held against; nothing of it enters it.
     """
-    pairs = [(own, there.rounds[i % len(there.rounds)]) for i, own in enumerate(rounds)]
+    pairs = list(zip(rounds, cycle(there.rounds), strict=False))
     predicted = tuple(own.over(link) for own, link in pairs)
     sizes = rounds[0].step.workload.bucket_bytes
     return StepPrediction(
@@ -220,10 +216,9 @@ def _parts(
 
     None where the target's compute legs were not measured.
     """
-    steps = measured.steps
-    if not steps:
+    if not measured.steps:
         return None
-    both = [(*pair, steps[index % len(steps)]) for index, pair in enumerate(pairs)]
+    both = [(*pair, step) for pair, step in zip(pairs, cycle(measured.steps), strict=False)]
     compute = [own.over(link, step) for own, link, step in both]
     exchange = [own.over(step.over(link), step) for own, link, step in both]
     steps_s = [geometric_mean(values) for values in (predicted, compute, exchange)]

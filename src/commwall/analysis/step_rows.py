@@ -11,7 +11,8 @@ from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.readings import training_case
 from commwall.analysis.result import Analysis
 from commwall.analysis.step_fits import FittedStep, fit_steps
-from commwall.analysis.step_inputs import MeasuredStep, PlatformLink, StepInputs, step_inputs
+from commwall.analysis.step_inputs import MeasuredStep, StepInputs, step_inputs
+from commwall.analysis.step_links import PlatformLink
 from commwall.analysis.step_predictions import StepPrediction, Unpredicted, predict_steps
 from commwall.schema.case import TrainingCase
 
