@@ -88,8 +88,8 @@ class World:
 def predicted(world: World, source: str, target: str, spread: float) -> list[StepPrediction]:
     here = {(source, str(i)): own for i, own in enumerate(world.rounds(source, spread))}
     there = [tuple(own.full_s for own in rounds) for rounds in world.rounds(target, spread)]
-    inputs = StepInputs(here, {source: world.link(source, spread)})
-    fits, link = fit_steps(inputs, source, contended=True), world.link(target, spread)
+    inputs = StepInputs(here, {source: world.link(source, spread)}, {})
+    fits, link = fit_steps(inputs, source), world.link(target, spread)
     found = [
         predict_step(Place(case, source, target, control=False), own, link, Measured(full_s))
         for (case, own), full_s in zip(fits.items(), there, strict=True)

@@ -105,10 +105,9 @@ def test_noise_never_speeds_anything_up() -> None:
 
 
 def test_an_unmeasured_contention_is_the_sensitivity_itself() -> None:
-    (one, _) = Link(STAGED.alone, UNKNOWN).exchanges(SIZES, 0.3, ranks=2)
-    assert (one.lost, one.stretch) == (0.3, 1.3)
-    (one, _) = Link(STAGED.alone, UNKNOWN).exchanges(SIZES, 3, ranks=2)
-    assert (one.lost, one.stretch) == (1.0, 4.0)  # compute cannot lose more than all
+    (one, _) = Link(STAGED.alone, UNKNOWN).exchanges(SIZES)
+    assert (one.beside(0.3).lost, one.beside(0.3).stretch) == (0.3, 1.3)
+    assert (one.beside(3).lost, one.beside(3).stretch) == (1.0, 4.0)  # no more than all is lost
 
 
 def test_joined_buckets_are_ready_with_their_last_part() -> None:

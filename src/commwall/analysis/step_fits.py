@@ -7,13 +7,12 @@ blown up on a slower link; so the sensitivity is drawn towards what the platform
 common as far as it is badly known, and what it then leaves unexplained is carried over in seconds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from statistics import fmean
 
 from commwall.analysis.step_inputs import MeasuredStep, StepInputs
-from commwall.analysis.step_links import PlatformLink
 from commwall.model.sweep import Link
 from commwall.stats.pooling import pool
 
@@ -45,20 +44,21 @@ class FittedStep:
 
 
 def fit_steps(
-    inputs: StepInputs, platform: str, *, contended: bool
+    inputs: StepInputs, platform: str, *, load: bool = True
 ) -> dict[str, tuple[FittedStep, ...]]:
     """Case -> its rounds on a platform, explained; without cases that lack something.
 
     Args:
         inputs: what the campaign has.
         platform: where the steps were measured.
-        contended: whether the platform's sweep beside a load counts.
+        load: whether what was measured beside a load counts.
     """
-    link = inputs.links.get(platform, "")
+    link = inputs.links[platform]
     if isinstance(link, str):
         return {}
+    sweeps = (link if load else link.without_load()).rounds
     own = {
-        case: list(_explained(steps, link, contended=contended))
+        case: list(_explained(steps, sweeps))
         for (name, case), steps in inputs.steps.items()
         if name == platform and not isinstance(steps, str)
     }
@@ -72,12 +72,9 @@ def fit_steps(
     }
 
 
-def _explained(
-    steps: tuple[MeasuredStep, ...], link: PlatformLink, *, contended: bool
-) -> Iterator[FittedStep]:
+def _explained(steps: Iterable[MeasuredStep], sweeps: Sequence[Link]) -> Iterator[FittedStep]:
     """Rounds of training, each with a round of the sweeps: in turn, where they have fewer."""
-    sweeps = cycle((link if contended else link.without_load()).rounds)
-    for step, sweep in zip(steps, sweeps, strict=False):
+    for step, sweep in zip(steps, cycle(sweeps), strict=False):
         here = step.over(sweep)
         own = step.workload.sensitivity(here, step.full_s)
         yield FittedStep(step, here, own, own, 0.0)

@@ -3,18 +3,19 @@
 Layer: analysis. Reads no file. What a record lacks for it is a reason, not an error.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
 from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import alike, gap_reason, measured, typical_s
-from commwall.analysis.result import Analysis
 from commwall.analysis.step_links import Links, platform_links
 from commwall.model.step import Timeline
 from commwall.model.sweep import Link
 from commwall.model.bucketed import Workload
 from commwall.schema.case import CollectivesCase, Leg, TrainingCase
+from commwall.schema.plan import Plan
 from commwall.schema.record import Record
 from commwall.schema.result import Series
 
@@ -49,23 +50,30 @@ class StepInputs:
     steps: dict[tuple[str, str], Steps]
     """Platform and case -> its rounds."""
     links: Links
+    full_s: dict[tuple[str, str], tuple[float, ...]]
+    """Platform and case -> step with its exchange, of all rounds that count [s]."""
 
 
-def step_inputs(analysis: Analysis) -> StepInputs:
+def step_inputs(plan: Plan, cells: Iterable[Cell]) -> StepInputs:
     """Everything that the admitted records of a campaign have for the model."""
     trained: dict[tuple[str, str], list[Cell]] = {}
     swept: dict[str, list[Cell]] = {}
-    for cell in analysis.cells:
+    for cell in cells:
         place, case = cell.record.id, cell.record.case
         if isinstance(case, TrainingCase):
             trained.setdefault((place.platform, place.case), []).append(cell)
         elif isinstance(case, CollectivesCase) and case.collective == "all_reduce":
             swept.setdefault(place.platform, []).append(cell)
-    plan = analysis.evidence.plan
     return StepInputs(
-        steps={place: _steps(cells) for place, cells in trained.items()},
-        links=platform_links(swept, plan.platforms if plan else ()),
+        steps={place: _steps(own) for place, own in trained.items()},
+        links=platform_links(swept, plan.platforms),
+        full_s={place: tuple(_full_s(own)) for place, own in trained.items()},
     )
+
+
+def _full_s(cells: list[Cell]) -> Iterator[float]:
+    times = (_step_s(cell, "full") for cell in cells if not cell.refusals)
+    return (time_s for time_s in times if not isinstance(time_s, str))
 
 
 def measured_step(cell: Cell) -> MeasuredStep | str:

@@ -12,16 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import cycle, permutations
 from statistics import fmean, geometric_mean
 
-from commwall.analysis.names import Quantity
-from commwall.analysis.result import Analysis
+from commwall.analysis.pairs import Cell
 from commwall.analysis.step_fits import FittedStep, fit_steps
 from commwall.analysis.step_inputs import MeasuredStep, StepInputs, step_inputs
 from commwall.analysis.step_links import PlatformLink, same_treatment
 from commwall.model.sweep import Link
 from commwall.schema.plan import Plan
 from commwall.stats.misfit import LEAST_GROUPS, misfit_interval
-
-FULL = Quantity("step_time_s", "full")
 
 
 @dataclass(frozen=True)
@@ -111,14 +108,45 @@ class Unpredicted:
     reason: str
 
 
-def predict_steps(analysis: Analysis) -> tuple[StepPrediction | Unpredicted, ...]:
+Fits = dict[str, dict[str, tuple[FittedStep, ...]]]
+"""Platform -> case -> its rounds, explained."""
+
+
+@dataclass(frozen=True)
+class StepModels:
+    """What the model makes of a campaign."""
+
+    inputs: StepInputs
+    fits: Fits
+    """Of platforms that have what is needed, each by all that is known of its link."""
+    predictions: tuple[StepPrediction | Unpredicted, ...]
     """Every case on every ordered pair of platforms that train it, in plan order."""
-    plan, inputs = analysis.evidence.plan, step_inputs(analysis)
-    fits = _Fits(inputs)
-    found = [_predict(place, inputs, fits, analysis) for place in _places(plan)] if plan else []
+
+
+def model_steps(plan: Plan, cells: Sequence[Cell], confidence: float) -> StepModels:
+    """Explain every step on its own link, and predict it on all others.
+
+    Args:
+        plan: of the campaign.
+        cells: its readable records.
+        confidence: level of the intervals.
+    """
+    inputs = step_inputs(plan, cells)
+    fits = {name: fit_steps(inputs, name) for name in inputs.links}
+    alone = {name: fit_steps(inputs, name, load=False) for name in _lent(inputs)}
+    found = [_predict(place, inputs, fits, alone) for place in _places(plan)]
     predicted = [own for own in found if isinstance(own, StepPrediction)]
-    ends = iter(with_intervals(predicted, analysis.confidence))
-    return tuple(next(ends) if isinstance(own, StepPrediction) else own for own in found)
+    ends = iter(with_intervals(predicted, confidence))
+    made = tuple(next(ends) if isinstance(own, StepPrediction) else own for own in found)
+    return StepModels(inputs, fits, made)
+
+
+def _lent(inputs: StepInputs) -> list[str]:
+    """Platforms whose sweep beside a load does not count everywhere: another one has none."""
+    known = {name: link for name, link in inputs.links.items() if isinstance(link, PlatformLink)}
+    if all(link.contended for link in known.values()):
+        return []
+    return [name for name, link in known.items() if link.contended]
 
 
 def _places(plan: Plan) -> Iterator[Place]:
@@ -129,36 +157,21 @@ def _places(plan: Plan) -> Iterator[Place]:
                 yield Place(case, source, target, control)
 
 
-class _Fits:
-    """Fits of every platform, made once."""
-
-    def __init__(self, inputs: StepInputs) -> None:
-        self._inputs = inputs
-        self._made: dict[tuple[str, bool], dict[str, tuple[FittedStep, ...]]] = {}
-
-    def of(self, platform: str, case: str, *, contended: bool) -> tuple[FittedStep, ...]:
-        """Rounds of a case on a platform that has what is needed."""
-        key = (platform, contended)
-        if key not in self._made:
-            self._made[key] = fit_steps(self._inputs, platform, contended=contended)
-        return self._made[key][case]
-
-
 def _predict(
-    place: Place, inputs: StepInputs, fits: _Fits, analysis: Analysis
+    place: Place, inputs: StepInputs, fits: Fits, alone: Fits
 ) -> StepPrediction | Unpredicted:
-    steps = inputs.steps.get((place.source, place.case), "no round of it counts")
-    source, target = (inputs.links.get(name, "") for name in (place.source, place.target))
-    if isinstance(steps, str):
-        return Unpredicted(place, f"{place.source}: {steps}")
-    if isinstance(source, str):
-        return Unpredicted(place, f"{place.source}: {source}")
-    if isinstance(target, str):
-        return Unpredicted(place, f"{place.target}: {target}")
-    contended = source.contended and target.contended
-    rounds = fits.of(place.source, place.case, contended=contended)
-    there = target if contended else target.without_load()
-    return predict_step(place, rounds, there, _measured(analysis, place, inputs))
+    here, there = (place.source, place.case), (place.target, place.case)
+    steps = inputs.steps.get(here, "no round of it counts")
+    source, target = inputs.links[place.source], inputs.links[place.target]
+    for name, own in ((place.source, steps), (place.source, source), (place.target, target)):
+        if isinstance(own, str):
+            return Unpredicted(place, f"{name}: {own}")
+    assert isinstance(source, PlatformLink) and isinstance(target, PlatformLink)
+    rounds = (alone if source.contended and not target.contended else fits)[place.source]
+    link = target if source.contended else target.without_load()
+    others = inputs.steps.get(there, ())
+    measured = Measured(inputs.full_s.get(there, ()), () if isinstance(others, str) else others)
+    return predict_step(place, rounds[place.case], link, measured)
 
 
 @dataclass(frozen=True)
@@ -169,18 +182,6 @@ class Measured:
     """The step, round by round [s]."""
     steps: tuple[MeasuredStep, ...] = ()
     """Rounds with all legs, which tell where a prediction is off."""
-
-
-def _measured(analysis: Analysis, place: Place, inputs: StepInputs) -> Measured:
-    own = [
-        cell.derived.values[FULL]
-        for cell in analysis.cells
-        if (cell.record.id.platform, cell.record.id.case) == (place.target, place.case)
-        and not cell.refusals
-        and FULL in cell.derived.values
-    ]
-    steps = inputs.steps.get((place.target, place.case), "")
-    return Measured(tuple(own), () if isinstance(steps, str) else steps)
 
 
 def predict_step(

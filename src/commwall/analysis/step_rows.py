@@ -10,10 +10,10 @@ from statistics import fmean, geometric_mean
 from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.readings import training_case
 from commwall.analysis.result import Analysis
-from commwall.analysis.step_fits import FittedStep, fit_steps
-from commwall.analysis.step_inputs import MeasuredStep, StepInputs, step_inputs
+from commwall.analysis.step_fits import FittedStep
+from commwall.analysis.step_inputs import MeasuredStep, Steps
 from commwall.analysis.step_links import PlatformLink
-from commwall.analysis.step_predictions import StepPrediction, Unpredicted, predict_steps
+from commwall.analysis.step_predictions import StepPrediction, Unpredicted
 from commwall.schema.case import TrainingCase
 
 JOINED = (1, 4, 16)
@@ -22,7 +22,7 @@ JOINED = (1, 4, 16)
 
 def predicted_step_rows(analysis: Analysis) -> Iterator[Row]:
     """Table `predicted_steps`: one row for each case and ordered pair of platforms."""
-    for own in predict_steps(analysis):
+    for own in analysis.steps.predictions if analysis.steps else ():
         place = own.place
         row = {
             "campaign": analysis.evidence.index.campaign,
@@ -64,31 +64,28 @@ def _prediction_columns(own: StepPrediction) -> Row:
 
 def step_model_rows(analysis: Analysis) -> Iterator[Row]:
     """Table `step_models`: one row for each platform and training case, with what it tells."""
-    inputs = step_inputs(analysis)
-    for place, case, fits in _fitted(analysis, inputs):
-        steps = inputs.steps[place["platform"], place["case"]]
-        link = inputs.links[place["platform"]]
+    for place, case, steps, fits in _trained(analysis):
         if isinstance(steps, str):
             yield {**place, "n": 0, "reason": steps}
             continue
         row = {**place, "n": len(steps), "bucket_bytes": case.bucket_bytes, **_leg_columns(steps)}
+        link = analysis.steps.inputs.links[place["platform"]] if analysis.steps else ""
         if isinstance(link, str):
             yield {**row, "reason": link}
         else:
             yield {**row, **_link_columns(steps, link), **_fit_columns(fits, link)}
 
 
-def _fitted(
-    analysis: Analysis, inputs: StepInputs
-) -> Iterator[tuple[Row, TrainingCase, tuple[FittedStep, ...]]]:
-    """Every platform and training case with its explained rounds, where it has any."""
+def _trained(
+    analysis: Analysis,
+) -> Iterator[tuple[Row, TrainingCase, Steps, tuple[FittedStep, ...]]]:
+    """Every platform and training case with its rounds, and explained, where they can be."""
     cells = {(cell.record.id.platform, cell.record.id.case): cell for cell in analysis.cells}
-    links = {name: link for name, link in inputs.links.items() if isinstance(link, PlatformLink)}
-    fits = {n: fit_steps(inputs, n, contended=link.contended) for n, link in links.items()}
-    for platform, case in inputs.steps:
-        record = cells[platform, case].record
+    models = analysis.steps
+    for (platform, case), steps in models.inputs.steps.items() if models else ():
+        record, fits = cells[platform, case].record, models.fits if models else {}
         rounds = fits.get(platform, {}).get(case, ())
-        yield platform_columns(record, analysis), training_case(record), rounds
+        yield platform_columns(record, analysis), training_case(record), steps, rounds
 
 
 def _leg_columns(steps: tuple[MeasuredStep, ...]) -> Row:
@@ -131,8 +128,7 @@ def _fit_columns(fits: tuple[FittedStep, ...], link: PlatformLink) -> Row:
 
 def _beside(fit: FittedStep) -> tuple[float, float]:
     """Loss and stretch of a bucket beside the sweep's load, weighted by exchange time [1]."""
-    workload = fit.step.workload
-    exchanges = fit.link.exchanges(workload.bucket_bytes, 1.0, workload.ranks)
+    exchanges = fit.link.exchanges(fit.step.workload.bucket_bytes)
     whole_s = sum(each.alone_s for each in exchanges)
     lost_s = sum(each.lost * each.alone_s for each in exchanges)
     return lost_s / whole_s, sum(each.stretch * each.alone_s for each in exchanges) / whole_s
@@ -140,7 +136,7 @@ def _beside(fit: FittedStep) -> tuple[float, float]:
 
 def bucket_size_rows(analysis: Analysis) -> Iterator[Row]:
     """Table `bucket_sizes`: the modelled step with buckets joined to larger ones."""
-    for place, case, fits in _fitted(analysis, step_inputs(analysis)):
+    for place, case, _, fits in _trained(analysis):
         if fits:
             whole = sum(fits[0].step.workload.bucket_bytes)
             sizes = (*(times * case.bucket_bytes for times in JOINED), whole)

@@ -9,7 +9,7 @@ from typing import Any
 
 from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
-from commwall.analysis.step_predictions import StepPrediction, Unpredicted, predict_steps
+from commwall.analysis.step_predictions import StepPrediction, Unpredicted
 
 MISS_PERCENT = 5.0
 """From here on a prediction is said to miss. Chosen: the median that the model is meant to keep."""
@@ -32,7 +32,7 @@ _PARTS = {
 
 def prediction_error_rows(analysis: Analysis) -> Iterator[Row]:
     """Table `prediction_errors`: all pairs of platforms, all controls, then each ordered pair."""
-    found = predict_steps(analysis)
+    found = analysis.steps.predictions if analysis.steps else ()
     for control in (False, True):
         own = [each for each in found if each.place.control is control]
         if own:

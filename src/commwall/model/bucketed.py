@@ -11,7 +11,7 @@ with that load.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from commwall.model.step import ModelledStep, Timeline, run_step
+from commwall.model.step import Exchange, ModelledStep, Timeline, run_step
 from commwall.model.sweep import Link
 
 MOST = 64.0
@@ -37,7 +37,7 @@ class Workload:
             link: its sweeps.
             sensitivity: contention of this workload over that of the sweep's load [1].
         """
-        return run_step(self.timeline, link.exchanges(self.bucket_bytes, sensitivity, self.ranks))
+        return self._run(self._exchanges(link), sensitivity)
 
     def sensitivity(self, link: Link, step_s: float) -> float:
         """The sensitivity with which the model gives a measured step.
@@ -50,16 +50,23 @@ class Workload:
             At least 0 and at most MOST [1]; 0 where the step is even shorter than without any
             contention. The step never gets shorter as it rises, so that halving finds it.
         """
-        low, high = 0.0, 1.0
-        while high < MOST and self.step(link, high).step_s < step_s:
+        exchanges, low, high = self._exchanges(link), 0.0, 1.0
+        while high < MOST and self._run(exchanges, high).step_s < step_s:
             low, high = high, 2 * high
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            if self.step(link, middle).step_s < step_s:
+            if self._run(exchanges, middle).step_s < step_s:
                 low = middle
             else:
                 high = middle
         return low
+
+    def _exchanges(self, link: Link) -> tuple[Exchange, ...]:
+        """One for each bucket; one process exchanges nothing."""
+        return link.exchanges(self.bucket_bytes) if self.ranks > 1 else ()
+
+    def _run(self, exchanges: Sequence[Exchange], sensitivity: float) -> ModelledStep:
+        return run_step(self.timeline, [each.beside(sensitivity) for each in exchanges])
 
     def merged(self, bucket_bytes: int) -> "Workload":
         """The same step with larger buckets: neighbours join until they hold so many bytes.

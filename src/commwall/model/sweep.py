@@ -44,10 +44,10 @@ class Contention:
     """Time of the exchange beside the load over its time alone [1]."""
 
     def at(self, message_bytes: float) -> tuple[float, float]:
-        """Loss and stretch for a buffer of any size [1]; noise below 0 and 1 is left out."""
+        """Loss and stretch for a buffer of any size [1], within what can be: noise is left out."""
         lost = between(self.message_bytes, self.lost, message_bytes)
         stretch = between(self.message_bytes, self.stretch, message_bytes)
-        return max(0.0, lost), max(1.0, stretch)
+        return min(1.0, max(0.0, lost)), max(1.0, stretch)
 
 
 UNKNOWN = Contention((1,), (1.0,), (2.0,))
@@ -63,19 +63,13 @@ class Link:
     alone: Sweep
     beside: Contention = UNKNOWN
 
-    def exchanges(
-        self, bucket_bytes: Sequence[int], sensitivity: float, ranks: int
-    ) -> tuple[Exchange, ...]:
-        """The exchange of every bucket.
+    def exchanges(self, bucket_bytes: Sequence[int]) -> tuple[Exchange, ...]:
+        """The exchange of every bucket, beside compute as sensitive as the load of the sweep.
 
         Args:
             bucket_bytes: bytes of each bucket in the order of exchange [byte].
-            sensitivity: contention of the workload over that of the load of the sweep [1].
-            ranks: processes that take part; one exchanges nothing.
         """
-        if ranks < 2:
-            return ()
-        return tuple(self._exchange(size, sensitivity) for size in bucket_bytes)
+        return tuple(Exchange(self.alone.at(b), *self.beside.at(b)) for b in bucket_bytes)
 
     def exchange_s(self, bucket_bytes: Sequence[int]) -> float:
         """All buckets one after another, with nothing beside them [s]."""
@@ -91,11 +85,3 @@ class Link:
         scale = exchange_s / self.exchange_s(bucket_bytes)
         times_s = tuple(scale * time_s for time_s in self.alone.time_s)
         return replace(self, alone=Sweep(self.alone.message_bytes, times_s))
-
-    def _exchange(self, message_bytes: int, sensitivity: float) -> Exchange:
-        lost, stretch = self.beside.at(message_bytes)
-        return Exchange(
-            alone_s=self.alone.at(message_bytes),
-            lost=min(1.0, sensitivity * lost),
-            stretch=1 + sensitivity * (stretch - 1),
-        )
