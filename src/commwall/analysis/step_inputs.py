@@ -19,6 +19,9 @@ from commwall.schema.plan import Plan
 from commwall.schema.record import Record
 from commwall.schema.result import Series
 
+MOST_NOTED = 1.02
+"""By so much steps whose moments are noted may be longer than others [1]. Chosen: what a host may
+add to a step without being marked."""
 EMULATED = "the link is emulated: only real ones are predicted"
 
 
@@ -78,25 +81,33 @@ def _full_s(cells: list[Cell]) -> Iterator[float]:
 
 def measured_step(cell: Cell) -> MeasuredStep | str:
     """What one training record has for the model, or what it lacks."""
-    record, runtime = cell.record, cell.record.software.runtime
-    times = _times(record)
-    full_s, packed_s = (_step_s(cell, leg) for leg in ("full", "packed"))
+    full_s, packed_s, comm_s = (_step_s(cell, leg) for leg in ("full", "packed", "comm"))
+    times = _times(cell.record)
     if isinstance(full_s, str):
         return full_s
     if isinstance(packed_s, str):
         return packed_s
     if isinstance(times, str):
         return times
-    ready_s, end_s = times
-    if runtime is None or len(ready_s) != len(runtime.bucket_bytes):
-        return "it does not tell bytes and ready times of the same buckets"
-    if not 0 <= max(ready_s) <= end_s <= packed_s:
+    timeline = _timeline(*times, packed_s)
+    runtime = cell.record.software.runtime
+    if timeline is None:
         return "its buckets, the end of its backward pass and its step do not follow each other"
-    workload = Workload(
-        Timeline(ready_s, end_s, packed_s), runtime.bucket_bytes, record.platform.world_size
-    )
-    comm_s = _step_s(cell, "comm")
+    if runtime is None or len(timeline.ready_s) != len(runtime.bucket_bytes):
+        return "it does not tell bytes and ready times of the same buckets"
+    workload = Workload(timeline, runtime.bucket_bytes, cell.record.platform.world_size)
     return MeasuredStep(workload, full_s, None if isinstance(comm_s, str) else comm_s)
+
+
+def _timeline(ready_s: tuple[float, ...], end_s: float, packed_s: float) -> Timeline | None:
+    """Moments of a step that took so long; None if they cannot be of one step [s].
+
+    Steps whose moments are noted take a little longer than those that are timed.
+    """
+    longer = max(1.0, end_s / packed_s)
+    if longer > MOST_NOTED or not 0 <= min(ready_s) <= max(ready_s) <= end_s:
+        return None
+    return Timeline(tuple(s / longer for s in ready_s), min(packed_s, end_s / longer), packed_s)
 
 
 def _steps(cells: list[Cell]) -> Steps:

@@ -163,9 +163,9 @@ def _predict(
     here, there = (place.source, place.case), (place.target, place.case)
     steps = inputs.steps.get(here, "no round of it counts")
     source, target = inputs.links[place.source], inputs.links[place.target]
-    for name, own in ((place.source, steps), (place.source, source), (place.target, target)):
+    for side, own in (("source", steps), ("source", source), ("target", target)):
         if isinstance(own, str):
-            return Unpredicted(place, f"{name}: {own}")
+            return Unpredicted(place, f"{side}: {own}")
     assert isinstance(source, PlatformLink) and isinstance(target, PlatformLink)
     rounds = (alone if source.contended and not target.contended else fits)[place.source]
     link = target if source.contended else target.without_load()

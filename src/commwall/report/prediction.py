@@ -93,11 +93,15 @@ def _carried(page: Page) -> str:
 
 
 def _why_none(page: Page) -> str:
+    """The usual reason, and how many steps have it where others have another one."""
     rows = page.tables.predicted_steps
-    if rows.empty:
-        return "no training case runs on two platforms"
-    reasons = rows["reason"].dropna().str.partition(": ")[2]
-    return "; ".join(dict.fromkeys(reasons)) or "no target has a measured step"
+    reasons = rows["reason"].dropna().str.partition(": ")[2].value_counts()
+    if reasons.empty:
+        return (
+            "no training case runs on two platforms" if rows.empty else "no target was trained on"
+        )
+    usual = str(reasons.index[0])
+    return usual if len(reasons) == 1 else f"{usual} ({reasons.iloc[0]} of {reasons.sum()})"
 
 
 def _worst(page: Page, row: dict[str, Any]) -> str:
