@@ -63,9 +63,13 @@ prediction.rule()
 prediction.models(page)
 
 # %% [markdown]
-# ## Other bucket sizes
-# Buckets that neighbours are joined to, on the same times of the same gradients. A joined bucket is
-# ready with its last part.
+# ## Other batches and bucket sizes
+# Another batch has compute legs of its own, which are taken; what its exchange costs is predicted.
+# Larger buckets are joined from neighbours, on the same times of the same gradients: one is ready
+# with its last part.
+
+# %%
+prediction.cases(page)
 
 # %%
 prediction.bucket_sizes(page)

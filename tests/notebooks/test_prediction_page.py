@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -131,6 +132,29 @@ def test_the_figure_has_every_prediction_but_controls(page: Page) -> None:
     drawn = [line for line in errors.lines if line.get_marker() != "None"]
     assert sorted(line.get_xdata()[0] for line in drawn)[0] == pytest.approx(-8.72, abs=0.01)
     assert [label.get_text() for label in errors.get_yticklabels()][0] == "as-modelled"
+
+
+def test_other_batches_stand_beside_what_was_measured(page: Page) -> None:
+    assert "No two cases differ in their batch alone" in prediction.cases(page).markup
+    line = {
+        "case": "b8",
+        "label": "NVLink",
+        "source_case": "b4",
+        "differs": "batch",
+        "n": 3,
+        "predicted_cost_s": 2e-3,
+        "measured_cost_s": 3e-3,
+        "predicted_s": 24e-3,
+        "measured_s": 25e-3,
+        "error_percent": -4.0,
+    }
+    tables = replace(page.tables, predicted_cases=pd.DataFrame([line]))
+    shown = prediction.cases(replace(page, tables=tables)).markup
+    (row,) = cells(shown, "Steps predicted from another case of the same platform.")
+    assert row == [
+        *("b8, NVLink", "b4 (another batch)", "2.00 ms", "3.00 ms", "24.0 ms", "25.0 ms"),
+        *(signed(-4), "3"),
+    ]
 
 
 def test_a_campaign_without_leg_packed_says_so(tmp_path: Path) -> None:

@@ -73,6 +73,17 @@ STEP_COLUMNS = {
         "rest_s": NUMBER,
         "reason": TEXT,
     },
+    "predicted_cases": {
+        **PLATFORM,
+        "source_case": TEXT,
+        "differs": TEXT,
+        "n": COUNT,
+        "predicted_s": NUMBER,
+        "measured_s": NUMBER,
+        "error_percent": NUMBER,
+        "predicted_cost_s": NUMBER,
+        "measured_cost_s": NUMBER,
+    },
     "bucket_sizes": {
         **PLATFORM,
         "n": COUNT,
@@ -83,11 +94,13 @@ STEP_COLUMNS = {
 }
 """`compute_percent`, `exchange_percent` and `contention_percent` say how far off each input of a
 prediction is: as ratios they multiply to predicted / measured. `sensitivity`, `lost` and `stretch`
-are pure numbers. `bucket_bytes` is the size from which on a bucket is closed."""
+are pure numbers, `..._cost_s` is what a step has beyond the packed one. `bucket_bytes` is the size
+from which on a bucket is closed."""
 
 STEP_DESCRIPTIONS = {
     "predicted_steps": "each step predicted from another platform's training, beside the measured",
     "prediction_errors": "how far off predicted steps are: all, and by pair of platforms",
     "step_models": "what the model of a step rests on: legs, sweeps, contention, sensitivity",
+    "predicted_cases": "steps predicted from another batch or smaller buckets of the same platform",
     "bucket_sizes": "the modelled step with gradient buckets joined to larger ones",
 }

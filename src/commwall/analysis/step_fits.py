@@ -8,7 +8,7 @@ common as far as it is badly known, and what it then leaves unexplained is carri
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from statistics import fmean
 
@@ -41,6 +41,15 @@ class FittedStep:
         """The step over another link [s]; with other compute legs, if they are given."""
         workload = (step or self.step).workload
         return workload.step(link, self.sensitivity).step_s + self.rest_s
+
+    def by_itself(self) -> "FittedStep":
+        """The same, explained without the platform's other workloads."""
+        return _drawn(self, self.own)
+
+    def joined(self, bucket_bytes: int) -> float:
+        """The step with buckets joined until they hold so many bytes [s]."""
+        workload = self.step.workload.merged(bucket_bytes)
+        return self.over(self.link, replace(self.step, workload=workload))
 
 
 def fit_steps(

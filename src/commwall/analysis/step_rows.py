@@ -4,7 +4,6 @@ Layer: analysis. Reads no file.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from statistics import fmean, geometric_mean
 
 from commwall.analysis.columns import Row, platform_columns
@@ -14,6 +13,7 @@ from commwall.analysis.step_fits import FittedStep
 from commwall.analysis.step_inputs import MeasuredStep, Steps
 from commwall.analysis.step_links import PlatformLink
 from commwall.analysis.step_predictions import StepPrediction, Unpredicted
+from commwall.analysis.step_transfers import transfers
 from commwall.schema.case import TrainingCase
 
 JOINED = (1, 4, 16)
@@ -145,10 +145,28 @@ def bucket_size_rows(analysis: Analysis) -> Iterator[Row]:
 
 
 def _joined_columns(fits: tuple[FittedStep, ...], size: int) -> Row:
-    joined = [replace(fit.step, workload=fit.step.workload.merged(size)) for fit in fits]
-    steps_s = [fit.over(fit.link, step) for fit, step in zip(fits, joined, strict=True)]
     return {
         "bucket_bytes": size,
-        "buckets": len(joined[0].workload.bucket_bytes),
-        "step_s": geometric_mean(steps_s),
+        "buckets": len(fits[0].step.workload.merged(size).bucket_bytes),
+        "step_s": geometric_mean(fit.joined(size) for fit in fits),
     }
+
+
+def predicted_case_rows(analysis: Analysis) -> Iterator[Row]:
+    """Table `predicted_cases`: other batches and larger buckets, on the same platform."""
+    places = [place for place, *_ in _trained(analysis)]
+    cases = {place["case"]: case for place, case, *_ in _trained(analysis)}
+    for platform, fits in analysis.steps.fits.items() if analysis.steps else ():
+        for own in transfers(cases, fits):
+            place = next(p for p in places if (p["platform"], p["case"]) == (platform, own.target))
+            yield {
+                **place,
+                "source_case": own.source,
+                "differs": own.kind,
+                "n": len(own.rounds_s),
+                "predicted_s": own.step_s,
+                "measured_s": own.measured_s,
+                "error_percent": 100 * (own.step_s / own.measured_s - 1),
+                "predicted_cost_s": own.step_s - own.packed_s,
+                "measured_cost_s": own.measured_s - own.measured_packed_s,
+            }

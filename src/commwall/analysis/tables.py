@@ -32,7 +32,12 @@ from commwall.analysis.paths import path_rows, sharing_rows
 from commwall.analysis.points import points
 from commwall.analysis.replication_words import replication_rows
 from commwall.analysis.result import Analysis
-from commwall.analysis.step_rows import bucket_size_rows, predicted_step_rows, step_model_rows
+from commwall.analysis.step_rows import (
+    bucket_size_rows,
+    predicted_case_rows,
+    predicted_step_rows,
+    step_model_rows,
+)
 from commwall.analysis.step_words import prediction_error_rows
 from commwall.analysis.traffic import traffic_rows
 from commwall.analysis.wording import sentence
@@ -65,6 +70,7 @@ class Tables:
     predicted_steps: pd.DataFrame
     prediction_errors: pd.DataFrame
     step_models: pd.DataFrame
+    predicted_cases: pd.DataFrame
     bucket_sizes: pd.DataFrame
     replication: pd.DataFrame
 
@@ -92,6 +98,7 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "predicted_steps": predicted_step_rows,
         "prediction_errors": prediction_error_rows,
         "step_models": step_model_rows,
+        "predicted_cases": predicted_case_rows,
         "bucket_sizes": bucket_size_rows,
         "replication": replication_rows,
     }

@@ -39,13 +39,18 @@ RULE = (
 )
 NOT_SHOWN = (
     "Another number of GPUs, other GPUs, another machine: compute is the source's own.",
-    "Another batch: its compute legs have to be measured. What can be carried from one batch to "
-    "another is the sensitivity; the table of models shows how alike it is.",
+    "Another batch without its compute legs: they have to be measured. What one batch tells of "
+    "another is what exchange and compute cost each other.",
     "Smaller buckets: when a part of a bucket was ready was not measured.",
+    "Published rows of several GPUs: they tell samples per second, not when gradients are ready, what "
+    "packing costs, or what exchange and compute take from each other.",
     "How an interval holds for a platform that no prediction was held against.",
 )
 
 _ERRORS = ("error_percent", "compute_percent", "exchange_percent", "contention_percent")
+
+_DIFFERS = {"batch": "another batch", "buckets": "smaller buckets"}
+_TIMES = ("predicted_cost_s", "measured_cost_s", "predicted_s", "measured_s")
 
 
 def verdict(page: Page) -> Html:
@@ -248,6 +253,35 @@ def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
         _signed(100 * row["rest_s"] / row["full_step_s"]) if fitted else "",
         str(row["n"]),
     )
+
+
+def cases(page: Page) -> Html:
+    """Steps predicted from another batch, or from smaller buckets, beside what was measured."""
+    rows = page.tables.predicted_cases
+    if rows.empty:
+        words = "No two cases differ in their batch alone, or in the size of their buckets alone."
+        return paragraph(words)
+    heads = (
+        "case, platform",
+        "from",
+        "cost of the exchange, predicted",
+        "measured",
+        "step, predicted",
+        "measured",
+        "error",
+        "n",
+    )
+    lines = [
+        (
+            f"{row['case']}, {row['label']}",
+            f"{row['source_case']} ({_DIFFERS[row['differs']]})",
+            *(time_text(row[name]) for name in _TIMES),
+            _signed(row["error_percent"]),
+            str(row["n"]),
+        )
+        for row in rows.to_dict("records")
+    ]
+    return table(heads, lines, "Steps predicted from another case of the same platform.")
 
 
 def bucket_sizes(page: Page) -> Html:
