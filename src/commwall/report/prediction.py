@@ -42,8 +42,8 @@ NOT_SHOWN = (
     "Another batch without its compute legs: they have to be measured. What one batch tells of "
     "another is what exchange and compute cost each other.",
     "Smaller buckets: when a part of a bucket was ready was not measured.",
-    "Published rows of several GPUs: they tell samples per second, not when gradients are ready, what "
-    "packing costs, or what exchange and compute take from each other.",
+    "Published rows of several GPUs: they tell samples per second, not when gradients are ready, "
+    "what packing costs, or what exchange and compute take from each other.",
     "How an interval holds for a platform that no prediction was held against.",
 )
 
