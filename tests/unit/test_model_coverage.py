@@ -17,9 +17,9 @@ from commwall.analysis.step_predictions import (
     predict_step,
     with_intervals,
 )
+from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.model.sweep import Contention, Sweep
-from commwall.model.bucketed import Workload
 from tests.stepped import walk
 
 WORLDS, CASES, ROUNDS, BUCKETS = 12, 6, 3, 5
@@ -73,7 +73,7 @@ class World:
             end_s + float(self.optimiser_s[case]),
         )
         sizes = tuple(map(int, self.sizes[case]))
-        return MeasuredStep(Workload(timeline, sizes, 2), float(own * full_s), None)
+        return MeasuredStep(BucketedStep(timeline, sizes, 2), float(own * full_s), None)
 
     def link(self, name: str, spread: float) -> PlatformLink:
         """Sweeps of a link, each round a little off as a whole."""

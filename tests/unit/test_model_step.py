@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from commwall.model.bucketed import MOST, BucketedStep
 from commwall.model.step import Exchange, Timeline, run_step
 from commwall.model.sweep import UNKNOWN, Contention, Link, Sweep
-from commwall.model.bucketed import MOST, Workload
 from commwall.schema.errors import UnitError
 
 STEP = Timeline(ready_s=(4, 8), backward_end_s=10, step_s=12)
@@ -15,7 +15,7 @@ IDEAL = Link(Sweep((1000, 3000), (1, 3)), Contention((1000,), (0.0,), (1.0,)))
 """1 and 3 ms, and nothing is taken from anybody."""
 NVLINK = Link(Sweep((1000, 3000), (1, 3)), Contention((1000,), (0.5,), (1.0,)))
 STAGED = Link(Sweep((1000, 3000), (2, 6)), Contention((1000,), (0.2,), (1.25,)))
-WORK = Workload(STEP, SIZES, ranks=2)
+WORK = BucketedStep(STEP, SIZES, ranks=2)
 
 
 def test_ideal_overlap_leaves_the_tail_of_the_last_bucket() -> None:
@@ -111,7 +111,7 @@ def test_an_unmeasured_contention_is_the_sensitivity_itself() -> None:
 
 
 def test_joined_buckets_are_ready_with_their_last_part() -> None:
-    work = Workload(Timeline((1, 2, 3, 5), 6, 7), (10, 10, 10, 5), ranks=2)
+    work = BucketedStep(Timeline((1, 2, 3, 5), 6, 7), (10, 10, 10, 5), ranks=2)
     joined = work.merged(20)
     assert (joined.timeline.ready_s, joined.bucket_bytes) == ((2, 5), (20, 15))
     assert work.merged(10) == work

@@ -8,16 +8,16 @@ from commwall.analysis.step_fits import FittedStep, fit_steps
 from commwall.analysis.step_inputs import MeasuredStep, StepInputs
 from commwall.analysis.step_links import PlatformLink
 from commwall.analysis.step_transfers import Transfer, transfers
+from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.model.sweep import Contention, Sweep
-from commwall.model.bucketed import Workload
 from tests.samples import CASE
 
 SWEEP = Sweep((1000, 3000, 4000), (1, 3, 4))
 LINK = PlatformLink("sweep", (SWEEP,), (Contention((1000,), (0.5,), (1.0,)),))
-SMALL = Workload(Timeline((4, 8), 10, 12), (1000, 3000), ranks=2)
+SMALL = BucketedStep(Timeline((4, 8), 10, 12), (1000, 3000), ranks=2)
 """With that link and a sensitivity of 1 it takes 14 ms."""
-LARGE = Workload(Timeline((8, 16), 20, 22), (1000, 3000), ranks=2)
+LARGE = BucketedStep(Timeline((8, 16), 20, 22), (1000, 3000), ranks=2)
 """The last bucket goes from 16.5 to 19.5, compute is at 17.5 then, over at 22, the step at 24."""
 CASES = {
     "b4": CASE,
@@ -48,7 +48,7 @@ def test_another_batch_has_its_own_compute_and_the_firsts_sensitivity() -> None:
 
 
 def test_larger_buckets_are_joined_and_nothing_else_of_them_is_taken() -> None:
-    one = Workload(Timeline((9,), 11, 13), (4000,), ranks=2)
+    one = BucketedStep(Timeline((9,), 11, 13), (4000,), ranks=2)
     found = only(b4=MeasuredStep(SMALL, 14, 4), one_bucket=MeasuredStep(one, 16, 5))
     assert set(found) == {("b4", "one-bucket")}
     own = found["b4", "one-bucket"]

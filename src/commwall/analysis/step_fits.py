@@ -39,8 +39,8 @@ class FittedStep:
 
     def over(self, link: Link, step: MeasuredStep | None = None) -> float:
         """The step over another link [s]; with other compute legs, if they are given."""
-        workload = (step or self.step).workload
-        return workload.step(link, self.sensitivity).step_s + self.rest_s
+        bucketed = (step or self.step).bucketed
+        return bucketed.step(link, self.sensitivity).step_s + self.rest_s
 
     def by_itself(self) -> "FittedStep":
         """The same, explained without the platform's other workloads."""
@@ -48,8 +48,8 @@ class FittedStep:
 
     def joined(self, bucket_bytes: int) -> float:
         """The step with buckets joined until they hold so many bytes [s]."""
-        workload = self.step.workload.merged(bucket_bytes)
-        return self.over(self.link, replace(self.step, workload=workload))
+        bucketed = self.step.bucketed.merged(bucket_bytes)
+        return self.over(self.link, replace(self.step, bucketed=bucketed))
 
 
 def fit_steps(
@@ -85,17 +85,17 @@ def _explained(steps: Iterable[MeasuredStep], sweeps: Sequence[Link]) -> Iterato
     """Rounds of training, each with a round of the sweeps: in turn, where they have fewer."""
     for step, sweep in zip(steps, cycle(sweeps), strict=False):
         here = step.over(sweep)
-        own = step.workload.sensitivity(here, step.full_s)
+        own = step.bucketed.sensitivity(here, step.full_s)
         yield FittedStep(step, here, own, own, 0.0)
 
 
 def _error(fit: FittedStep) -> float:
     """Standard error of a sensitivity [1]: the doubt in the step over what it makes of it."""
-    steps = (fit.step.workload.step(fit.link, fit.own + by).step_s for by in (_NUDGE, 0.0))
+    steps = (fit.step.bucketed.step(fit.link, fit.own + by).step_s for by in (_NUDGE, 0.0))
     slope_s = (next(steps) - next(steps)) / _NUDGE
     return LEG_ERROR * fit.step.full_s / slope_s if slope_s > 0 else float("inf")
 
 
 def _drawn(fit: FittedStep, sensitivity: float) -> FittedStep:
-    rest_s = fit.step.full_s - fit.step.workload.step(fit.link, sensitivity).step_s
+    rest_s = fit.step.full_s - fit.step.bucketed.step(fit.link, sensitivity).step_s
     return FittedStep(fit.step, fit.link, fit.own, sensitivity, rest_s)

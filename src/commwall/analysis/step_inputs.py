@@ -11,9 +11,9 @@ from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import alike, gap_reason, measured, typical_s
 from commwall.analysis.step_links import Links, platform_links
+from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.model.sweep import Link
-from commwall.model.bucketed import Workload
 from commwall.schema.case import CollectivesCase, Leg, TrainingCase
 from commwall.schema.plan import Plan
 from commwall.schema.record import Record
@@ -29,7 +29,7 @@ EMULATED = "the link is emulated: only real ones are predicted"
 class MeasuredStep:
     """One round of a training case on one platform."""
 
-    workload: Workload
+    bucketed: BucketedStep
     full_s: float
     """Step with its exchange [s]."""
     comm_s: float | None
@@ -39,7 +39,7 @@ class MeasuredStep:
         """The link as this step's own exchange had it: leg `comm` decides over the sweep."""
         if self.comm_s is None:
             return link
-        return link.as_exchanged(self.workload.bucket_bytes, self.comm_s)
+        return link.as_exchanged(self.bucketed.bucket_bytes, self.comm_s)
 
 
 Steps = tuple[MeasuredStep, ...] | str
@@ -95,8 +95,8 @@ def measured_step(cell: Cell) -> MeasuredStep | str:
         return "its buckets, the end of its backward pass and its step do not follow each other"
     if runtime is None or len(timeline.ready_s) != len(runtime.bucket_bytes):
         return "it does not tell bytes and ready times of the same buckets"
-    workload = Workload(timeline, runtime.bucket_bytes, cell.record.platform.world_size)
-    return MeasuredStep(workload, full_s, None if isinstance(comm_s, str) else comm_s)
+    bucketed = BucketedStep(timeline, runtime.bucket_bytes, cell.record.platform.world_size)
+    return MeasuredStep(bucketed, full_s, None if isinstance(comm_s, str) else comm_s)
 
 
 def _timeline(ready_s: tuple[float, ...], end_s: float, packed_s: float) -> Timeline | None:

@@ -197,12 +197,12 @@ def predict_step(
     """
     pairs = list(zip(rounds, cycle(there.rounds), strict=False))
     predicted = tuple(own.over(link) for own, link in pairs)
-    sizes = rounds[0].step.workload.bucket_bytes
+    sizes = rounds[0].step.bucketed.bucket_bytes
     return StepPrediction(
         place=place,
         rounds_s=predicted,
         sensitivity=fmean(own.sensitivity for own in rounds),
-        packed_s=geometric_mean(own.step.workload.timeline.step_s for own in rounds),
+        packed_s=geometric_mean(own.step.bucketed.timeline.step_s for own in rounds),
         exchange_s=geometric_mean(link.exchange_s(sizes) for _, link in pairs),
         contended=there.contended,
         measured_s=measured.full_s,

@@ -90,11 +90,11 @@ def _trained(
 
 def _leg_columns(steps: tuple[MeasuredStep, ...]) -> Row:
     """Means over the rounds."""
-    timelines = [step.workload.timeline for step in steps]
+    timelines = [step.bucketed.timeline for step in steps]
     comm_s = [step.comm_s for step in steps if step.comm_s is not None]
     return {
-        "buckets": len(steps[0].workload.bucket_bytes),
-        "gradient_bytes": sum(steps[0].workload.bucket_bytes),
+        "buckets": len(steps[0].bucketed.bucket_bytes),
+        "gradient_bytes": sum(steps[0].bucketed.bucket_bytes),
         "first_ready_s": fmean(min(timeline.ready_s) for timeline in timelines),
         "backward_end_s": fmean(timeline.backward_end_s for timeline in timelines),
         "packed_step_s": geometric_mean(timeline.step_s for timeline in timelines),
@@ -105,7 +105,7 @@ def _leg_columns(steps: tuple[MeasuredStep, ...]) -> Row:
 
 def _link_columns(steps: tuple[MeasuredStep, ...], link: PlatformLink) -> Row:
     """What the platform's sweep says of the same buckets."""
-    sizes, comm_s = steps[0].workload.bucket_bytes, _leg_columns(steps)["comm_s"]
+    sizes, comm_s = steps[0].bucketed.bucket_bytes, _leg_columns(steps)["comm_s"]
     swept_s = geometric_mean(own.exchange_s(sizes) for own in link.rounds)
     return {
         "sweep": link.case,
@@ -128,7 +128,7 @@ def _fit_columns(fits: tuple[FittedStep, ...], link: PlatformLink) -> Row:
 
 def _beside(fit: FittedStep) -> tuple[float, float]:
     """Loss and stretch of a bucket beside the sweep's load, weighted by exchange time [1]."""
-    exchanges = fit.link.exchanges(fit.step.workload.bucket_bytes)
+    exchanges = fit.link.exchanges(fit.step.bucketed.bucket_bytes)
     whole_s = sum(each.alone_s for each in exchanges)
     lost_s = sum(each.lost * each.alone_s for each in exchanges)
     return lost_s / whole_s, sum(each.stretch * each.alone_s for each in exchanges) / whole_s
@@ -138,7 +138,7 @@ def bucket_size_rows(analysis: Analysis) -> Iterator[Row]:
     """Table `bucket_sizes`: the modelled step with buckets joined to larger ones."""
     for place, case, _, fits in _trained(analysis):
         if fits:
-            whole = sum(fits[0].step.workload.bucket_bytes)
+            whole = sum(fits[0].step.bucketed.bucket_bytes)
             sizes = (*(times * case.bucket_bytes for times in JOINED), whole)
             found = {row["buckets"]: row for row in (_joined_columns(fits, s) for s in sizes)}
             yield from ({**place, "n": len(fits), **row} for row in found.values())
@@ -147,7 +147,7 @@ def bucket_size_rows(analysis: Analysis) -> Iterator[Row]:
 def _joined_columns(fits: tuple[FittedStep, ...], size: int) -> Row:
     return {
         "bucket_bytes": size,
-        "buckets": len(fits[0].step.workload.merged(size).bucket_bytes),
+        "buckets": len(fits[0].step.bucketed.merged(size).bucket_bytes),
         "step_s": geometric_mean(fit.joined(size) for fit in fits),
     }
 

@@ -86,4 +86,4 @@ def _rounds(
 
 
 def _packed_s(fits: Sequence[FittedStep]) -> float:
-    return geometric_mean(fit.step.workload.timeline.step_s for fit in fits)
+    return geometric_mean(fit.step.bucketed.timeline.step_s for fit in fits)

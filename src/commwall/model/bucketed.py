@@ -1,4 +1,4 @@
-"""A workload as a model of its step needs it, and how much it suffers beside an exchange.
+"""A step with its gradient buckets over any link, and how much it suffers beside an exchange.
 
 Layer: model. Reads and writes no file.
 
@@ -21,8 +21,8 @@ _HALVINGS = 20
 
 
 @dataclass(frozen=True)
-class Workload:
-    """What one round says of a training case, whatever the link."""
+class BucketedStep:
+    """A workload's step as compute alone has it, and the buckets that it exchanges."""
 
     timeline: Timeline
     bucket_bytes: tuple[int, ...]
@@ -68,7 +68,7 @@ class Workload:
     def _run(self, exchanges: Sequence[Exchange], sensitivity: float) -> ModelledStep:
         return run_step(self.timeline, [each.beside(sensitivity) for each in exchanges])
 
-    def merged(self, bucket_bytes: int) -> "Workload":
+    def merged(self, bucket_bytes: int) -> "BucketedStep":
         """The same step with larger buckets: neighbours join until they hold so many bytes.
 
         A joined bucket is ready when its last part is. Smaller buckets cannot be had this way:
