@@ -157,6 +157,16 @@ def test_other_batches_stand_beside_what_was_measured(page: Page) -> None:
     ]
 
 
+def test_a_step_outside_its_interval_is_told(page: Page) -> None:
+    own = page.tables.predicted_steps
+    outside = own.assign(inside=own["inside"] & (own["case"] != "as-modelled"))
+    tables = replace(page.tables, predicted_steps=outside)
+    strange = replace(page, tables=tables)
+    assert prediction.predictions(strange).markup.count(", outside</td>") == 6
+    assert "as-modelled, NVLink to host-staged" in prediction.reasons(strange).markup
+    assert "as-modelled, NVLink to host-staged" not in prediction.reasons(page).markup
+
+
 def test_a_campaign_without_leg_packed_says_so(tmp_path: Path) -> None:
     layout = write_campaign(tmp_path, without("packed"))
     page = open_page(layout.root, CAMPAIGN, 0.95)

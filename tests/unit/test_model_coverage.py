@@ -22,7 +22,7 @@ from commwall.model.step import Timeline
 from commwall.model.sweep import Contention, Sweep
 from tests.stepped import walk
 
-WORLDS, CASES, ROUNDS, BUCKETS = 12, 6, 3, 5
+WORLDS, CASES, ROUNDS, BUCKETS = 8, 6, 3, 5
 MEGABYTES = 1e6
 RATE = {"fast": 2.5e11, "slow": 2.5e10}
 LATENCY_S = {"fast": 2e-5, "slow": 5e-5}

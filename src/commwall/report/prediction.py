@@ -100,6 +100,7 @@ def _carried(page: Page) -> str:
 def _why_none(page: Page) -> str:
     """The usual reason, and how many steps have it where others have another one."""
     rows = page.tables.predicted_steps
+    rows = rows[~rows["control"]]
     reasons = rows["reason"].dropna().str.partition(": ")[2].value_counts()
     if reasons.empty:
         return (
