@@ -132,7 +132,8 @@ def test_verdict_first_then_evidence_then_limits_then_provenance(
     published: Layout, name: str
 ) -> None:
     page = _page(published, name)
-    evidence = "<table>" if name in ("platforms", "method") else "<figure>"
+    in_words = ("platforms", "method", "prediction")  # emulated links are not predicted
+    evidence = "<table>" if name in in_words else "<figure>"
     if name == "money":  # of emulated links, which have no price
         evidence = "No verdict: an emulated link is not for sale"
     order = ['id="Verdict"', evidence, 'id="What-this-does-not-show"', 'id="Provenance"']
@@ -149,6 +150,7 @@ def test_executed_notebook_holds_no_path_of_this_machine(published: Layout, name
     assert all(c["execution_count"] for c in notebook["cells"] if c["cell_type"] == "code")
 
 
+OF_THE_MODEL = ("bucket_sizes", "predicted_cases")
 OF_OPERATIONS = ("sizes", "paths", "sharing", "links", "choices", "yardsticks")
 
 
@@ -160,8 +162,14 @@ def test_tables_have_their_columns_in_both_formats(published: Layout) -> None:
         numeric = [column for column, kind in COLUMNS[name].items() if kind == "float64"]
         assert list(text.columns) == list(binary.columns) == list(COLUMNS[name])
         assert len(text) == len(binary)
-        # Training has no operations, one side has energy, and nothing is replicated.
-        if name in (*OF_OPERATIONS, "energy_parts", "replication"):
+        # Training has no operations, one side has energy, nothing is replicated or modelled.
+        if name in (
+            *OF_OPERATIONS,
+            "energy_parts",
+            "replication",
+            "bucket_sizes",
+            "predicted_cases",
+        ):
             assert text.empty
             continue
         assert len(text) > 0

@@ -70,6 +70,7 @@ def test_a_campaign_without_records_renders_what_is_missing(tmp_path: Path, note
         "money": "No verdict: an emulated link is not for sale",
         "platforms": "No record: nothing is known of the machine.",
         "breakeven": "No curve: no comparison has a training case",
+        "prediction": "No step is predicted and measured: no round of it counts.",
         "method": "Of 15 planned records 0 enter verdicts, 0 are kept out of them, 15 are absent.",
     }
     usual = "no verdict, no round has a usable record of both platforms"

@@ -5,23 +5,17 @@ Layer: analysis. Reads and writes no file.
 
 from typing import Any, Protocol
 
+from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.result import Analysis
+from commwall.analysis.step_columns import STEP_COLUMNS, STEP_DESCRIPTIONS
 from commwall.schema.plan import Comparison
 from commwall.schema.record import Record
 from commwall.stats.paired import PairedRatio
 
 Row = dict[str, Any]
-_TEXT, _COUNT, _NUMBER, _TRUTH = "string", "Int64", "float64", "boolean"
-
-_PLATFORM = {
-    "campaign": _TEXT,
-    "platform": _TEXT,
-    "label": _TEXT,
-    "emulated": _TRUTH,
-    "suite": _TEXT,
-    "case": _TEXT,
-}
+_TEXT, _COUNT, _NUMBER, _TRUTH = TEXT, COUNT, NUMBER, TRUTH
+_PLATFORM = PLATFORM
 _PAIR = {
     "campaign": _TEXT,
     "suite": _TEXT,
@@ -55,6 +49,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "rank": _COUNT,
         "message_bytes": _COUNT,
         "peer": _COUNT,
+        "bucket": _COUNT,
         "phase": _TEXT,
         "step": _COUNT,
         "value": _NUMBER,
@@ -244,6 +239,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "misfit_at_largest_percent": _NUMBER,
         "reason": _TEXT,
     },
+    **STEP_COLUMNS,
     "yardsticks": {
         **_PLATFORM,
         **ROUND,
@@ -303,6 +299,7 @@ DESCRIPTIONS = {
     "paths": "the way of each copy, its nominal rate and the share of it that was reached",
     "sharing": "what each device reaches while all copy, beside what it reaches alone",
     "links": "latency and rate of each link by collective: a line over the sizes, with its misfit",
+    **STEP_DESCRIPTIONS,
     "yardsticks": "the own times of collectives beside those of nccl-tests, where it was run",
     "replication": "each cell of a published campaign, measured again, beside its fixed interval",
     "choices": "algorithm, protocol and channels that NCCL's log tells, by size",

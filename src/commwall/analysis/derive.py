@@ -223,6 +223,8 @@ FORMULAS: tuple[Formula, ...] = (
         lambda r, s: training_case(r).dataset_samples / throughput(r, s["full"]),
     ),
     Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
+    Formula("packing_time_s", ("packed", "nosync"), lambda r, s: s["packed"] - s["nosync"]),
+    Formula("exchange_cost_s", ("full", "packed"), lambda r, s: s["full"] - s["packed"]),
     Formula(
         "overlap_ratio",
         ("full", "nosync", "comm"),

@@ -42,15 +42,19 @@ class Quantity:
             return case.sequence_length is not None
         if self.metric_id == HOST_GAP and case.step_mode not in CAPTURING:
             return False
+        if self in PACKED:
+            return "packed" in case.legs
         return self.leg is None or self.leg in case.legs
 
 
 PRIMARY = Quantity("throughput_samples_per_s")
 """The quantity a verdict on training is about; all others explain it."""
+PACKED = (Quantity("packing_time_s"), Quantity("exchange_cost_s"))
+"""What leg `packed` tells; cases planned without it lack nothing."""
 HOST_GAPS = tuple(Quantity(HOST_GAP, leg) for leg in LEGS)
 ABOVE_IDLE = Quantity("energy_above_idle_j_per_sample")
 SIGNED = frozenset(
-    {Quantity("exposed_comm_time_s"), Quantity("overlap_ratio"), ABOVE_IDLE, *HOST_GAPS}
+    {Quantity("exposed_comm_time_s"), Quantity("overlap_ratio"), ABOVE_IDLE, *PACKED, *HOST_GAPS}
 )
 """Differences, which may be negative; all other quantities are positive."""
 OPERATION_TIME = Quantity("operation_time_s")
@@ -96,6 +100,7 @@ DESCRIBED: tuple[Quantity, ...] = (
     ENERGY_PER_SAMPLE,
     TIME_PER_SAMPLE,
     ABOVE_IDLE,
+    *PACKED,
     MEMORY_SHARE,
     MEMORY_TRAFFIC,
     STEP_TRAFFIC,

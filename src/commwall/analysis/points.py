@@ -5,7 +5,6 @@ to be judged by: its values are shown as they are, and enter no verdict.
 """
 
 from dataclasses import dataclass
-from statistics import median
 
 from commwall.analysis.names import (
     ALGBW,
@@ -17,6 +16,7 @@ from commwall.analysis.names import (
     OPERATION_TIME,
     Quantity,
 )
+from commwall.analysis.readings import typical_s
 from commwall.schema.case import TRAFFIC, CollectivesCase, MemoryCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.record import Record
@@ -135,8 +135,8 @@ def _why_absent(at_end: list[Point], message_bytes: int) -> str | None:
 
 def _point(record: Record, place: Place, own: list[Series], others: list[list[Series]]) -> Point:
     message_bytes, rank, peer = place
-    time_s = _typical_s(own)
-    beside = {q: _typical_s(o) for q, o in zip(_BESIDE, others, strict=True) if _usable(o)}
+    time_s = typical_s(own)
+    beside = {q: typical_s(o) for q, o in zip(_BESIDE, others, strict=True) if _usable(o)}
     return Point(
         message_bytes=message_bytes,
         rank=rank,
@@ -144,13 +144,6 @@ def _point(record: Record, place: Place, own: list[Series], others: list[list[Se
         bound_share=_bound_share(record, message_bytes),
         values={OPERATION_TIME: time_s, **_bandwidths(record, message_bytes, time_s), **beside},
     )
-
-
-def _typical_s(own: list[Series]) -> float:
-    """Median over the groups of the slowest rank's time [s]."""
-    times_s = [series.values for series in own]
-    typical_s: float = median(max(ranks) for ranks in zip(*times_s, strict=True))
-    return typical_s
 
 
 def _bandwidths(record: Record, message_bytes: int, time_s: float) -> dict[Quantity, float]:

@@ -3,7 +3,8 @@
 Layer: analysis. Reads no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.record import Record
@@ -45,6 +46,18 @@ def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
     """Time of each measured step of a leg [s], shape (steps,): the largest over the ranks."""
     ranks = [series.values for series in measured(record, "step_time_s", leg)]
     return tuple(map(max, zip(*ranks, strict=True)))
+
+
+def typical_s(own: Iterable[Series]) -> float:
+    """Median over steps or groups of the slowest rank's time [s]."""
+    times_s = [series.values for series in own]
+    typical_s: float = median(max(ranks) for ranks in zip(*times_s, strict=True))
+    return typical_s
+
+
+def alike(own: Sequence[Series]) -> bool:
+    """Whether ranks have values, and all the same number of them."""
+    return len({len(series.values) for series in own}) == 1 and bool(own[0].values)
 
 
 def window_samples(record: Record) -> int:

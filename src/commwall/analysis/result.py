@@ -4,6 +4,7 @@ Layer: analysis. Records, and the facts by which they are judged, are read by `c
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from commwall.analysis.decompose import Decomposition, Undecomposed, decompose
@@ -11,6 +12,7 @@ from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
 from commwall.analysis.pairs import Cell, Pairing, pairings, pooled, read_cells
 from commwall.analysis.replication import Replication, judge_replication
+from commwall.analysis.step_predictions import StepModels, model_steps
 from commwall.analysis.verdicts import Verdict, judge, primary
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
@@ -43,6 +45,12 @@ class Analysis:
     """What is on file of GPUs and links."""
     replication: Replication | None = None
     """How a published campaign stands up to it; None for a campaign of its own."""
+
+    @cached_property
+    def steps(self) -> StepModels | None:
+        """Steps explained and predicted; None where the campaign has no readable plan."""
+        plan = self.evidence.plan
+        return model_steps(plan, self.cells, self.confidence) if plan else None
 
     @property
     def primary(self) -> tuple[Verdict, ...]:

@@ -32,6 +32,13 @@ from commwall.analysis.paths import path_rows, sharing_rows
 from commwall.analysis.points import points
 from commwall.analysis.replication_words import replication_rows
 from commwall.analysis.result import Analysis
+from commwall.analysis.step_rows import (
+    bucket_size_rows,
+    predicted_case_rows,
+    predicted_step_rows,
+    step_model_rows,
+)
+from commwall.analysis.step_words import prediction_error_rows
 from commwall.analysis.traffic import traffic_rows
 from commwall.analysis.wording import sentence
 from commwall.analysis.yardsticks import yardstick_rows
@@ -60,6 +67,11 @@ class Tables:
     links: pd.DataFrame
     choices: pd.DataFrame
     yardsticks: pd.DataFrame
+    predicted_steps: pd.DataFrame
+    prediction_errors: pd.DataFrame
+    step_models: pd.DataFrame
+    predicted_cases: pd.DataFrame
+    bucket_sizes: pd.DataFrame
     replication: pd.DataFrame
 
 
@@ -83,6 +95,11 @@ def tidy_tables(analysis: Analysis) -> Tables:
         "links": link_rows,
         "choices": choice_rows,
         "yardsticks": yardstick_rows,
+        "predicted_steps": predicted_step_rows,
+        "prediction_errors": prediction_error_rows,
+        "step_models": step_model_rows,
+        "predicted_cases": predicted_case_rows,
+        "bucket_sizes": bucket_size_rows,
         "replication": replication_rows,
     }
     return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
@@ -104,6 +121,7 @@ def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
                 "rank": series.rank,
                 "message_bytes": series.message_bytes,
                 "peer": series.peer,
+                "bucket": series.bucket,
                 "phase": series.phase,
             }
             for step, value in enumerate(series.values, start=1):

@@ -23,6 +23,7 @@ PAGES = {
     "summary": PageKind("Summary: every verdict, ratio and interval", None),
     "throughput": PageKind("Throughput: where the step's time goes", "training"),
     "breakeven": PageKind("Break-even: when the faster link pays, for your model too", "training"),
+    "prediction": PageKind("Prediction: steps on a link that was not trained on", "training"),
     "energy": PageKind("Energy: samples per watt-hour, power, utilisation", "training"),
     "money": PageKind(
         "Money: is the faster link worth its price, and what turns that",

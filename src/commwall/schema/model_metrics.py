@@ -56,4 +56,24 @@ MODEL_METRICS = (
         "of such a case is the time of one of them.",
         source=DESIGN,
     ),
+    Metric(
+        id="packing_time_s",
+        unit="s",
+        direction="lower",
+        kind="derived",
+        label="packing of gradients",
+        definition="packed - nosync: step time with gradients packed into DDP's buckets, which "
+        "nobody exchanges, minus the step that leaves them where they are.",
+        source=DESIGN,
+    ),
+    Metric(
+        id="exchange_cost_s",
+        unit="s",
+        direction="lower",
+        kind="derived",
+        label="cost of the exchange",
+        definition="full - packed: what the exchange itself adds to a step, by waiting for it and "
+        "by what it takes from the compute beside it.",
+        source=DESIGN,
+    ),
 )

@@ -3,6 +3,7 @@
 Layer: stats. Reads and writes no file.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,3 +52,18 @@ def relative_line(x: Sequence[float], y: Sequence[float]) -> Line | None:
     shared = sum(w * (a - x_mean) * (b - y_mean) for w, a, b in both)
     slope = shared / sum(w * (a - x_mean) ** 2 for w, a in zip(weights, x, strict=True))
     return Line(y_mean - slope * x_mean, slope)
+
+
+def between(x: Sequence[float], y: Sequence[float], at: float) -> float:
+    """The y of the line from point to point; beyond the points that of the nearest one.
+
+    Args:
+        x: at least one value, ascending, shape (n,).
+        y: their values, shape (n,).
+        at: any x.
+    """
+    above = bisect_right(x, at)
+    if above in (0, len(x)):
+        return y[min(above, len(x) - 1)]
+    share = (at - x[above - 1]) / (x[above] - x[above - 1])
+    return y[above - 1] + share * (y[above] - y[above - 1])

@@ -1,0 +1,91 @@
+"""How well steps were predicted: the summary, and the reason of each miss in words.
+
+Layer: analysis. Reads no file.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from commwall.analysis.columns import Row
+from commwall.analysis.result import Analysis
+from commwall.analysis.step_predictions import StepPrediction, Unpredicted
+
+MISS_PERCENT = 5.0
+"""From here on a prediction is said to miss. Chosen: the median that the model is meant to keep."""
+_PARTS = {
+    "compute_percent": (
+        "compute takes longer on the target than on the source",
+        "compute takes less on the target than on the source",
+    ),
+    "exchange_percent": (
+        "the target's exchange takes longer than its sweep says",
+        "the target's exchange takes less than its sweep says",
+    ),
+    "contention_percent": (
+        "compute and exchange take more from each other than carried over",
+        "compute and exchange take less from each other than carried over",
+    ),
+}
+"""Part of an error -> what it means where the prediction is too short, and where too long."""
+
+
+def prediction_error_rows(analysis: Analysis) -> Iterator[Row]:
+    """Table `prediction_errors`: all pairs of platforms, all controls, then each ordered pair."""
+    found = analysis.steps.predictions if analysis.steps else ()
+    for control in (False, True):
+        own = [each for each in found if each.place.control is control]
+        if own:
+            yield {**_head(analysis, None, control=control), **_errors(own)}
+    for way in dict.fromkeys((each.place.source, each.place.target) for each in found):
+        own = [each for each in found if (each.place.source, each.place.target) == way]
+        yield {**_head(analysis, way, control=own[0].place.control), **_errors(own)}
+
+
+def _head(analysis: Analysis, way: tuple[str, str] | None, *, control: bool) -> Row:
+    source, target = way or (None, None)
+    return {
+        "campaign": analysis.evidence.index.campaign,
+        "source": source,
+        "target": target,
+        "control": control,
+        "confidence": analysis.confidence,
+    }
+
+
+def _errors(own: Sequence[StepPrediction | Unpredicted]) -> Row:
+    judged = [p for p in own if isinstance(p, StepPrediction) and p.error_percent is not None]
+    errors = {p.place: p.error_percent or 0.0 for p in judged}
+    worst = max(errors, key=lambda place: abs(errors[place]), default=None)
+    within = [p for p in judged if p.half_width_percent is not None]
+    return {
+        "cells": len(own),
+        "unpredicted": sum(isinstance(p, Unpredicted) for p in own),
+        "judged": len(judged),
+        "median_error_percent": median(map(abs, errors.values())) if errors else None,
+        "worst_error_percent": errors[worst] if worst else None,
+        "worst_case": worst.case if worst else None,
+        "worst_source": worst.source if worst else None,
+        "worst_target": worst.target if worst else None,
+        "with_interval": len(within),
+        "inside": sum(bool(p.inside) for p in within),
+        "median_half_width_percent": median(p.half_width_percent or 0.0 for p in within)
+        if within
+        else None,
+    }
+
+
+def misses(row: Mapping[str, Any]) -> bool:
+    """Whether a row of table `predicted_steps` is off by more than MISS_PERCENT, or outside."""
+    error = row["error_percent"]
+    return error == error and (abs(error) > MISS_PERCENT or row["inside"] is False)
+
+
+def miss_text(row: Mapping[str, Any]) -> str:
+    """What most of a prediction's error comes from."""
+    parts = {name: row[name] for name in _PARTS}
+    if any(value != value for value in parts.values()):
+        return "unknown: the target lacks a leg that would tell"
+    largest = max(parts, key=lambda name: abs(parts[name]))
+    too_short, too_long = _PARTS[largest]
+    return too_short if parts[largest] < 0 else too_long
