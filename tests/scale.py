@@ -85,7 +85,7 @@ def trends(layout: Layout) -> None:
 
 def comparison(layout: Layout) -> None:
     """What `commwall compare` of the first and the last campaign reads."""
-    from commwall.analysis.changes import compare_campaigns
+    from commwall.analysis.changes.judging import compare_campaigns
     from commwall.analysis.result import analyse
     from commwall.records.evidence import look_at
 

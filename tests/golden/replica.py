@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from commwall.analysis.predicting import predict
+from commwall.analysis.replication.predicting import predict
 from commwall.analysis.result import Analysis, analyse
 from commwall.records.evidence import look_at
 from commwall.records.layout import Layout

@@ -5,16 +5,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commwall.analysis.asking import Words, question_of
-from commwall.analysis.assumptions import Facts, read_assumptions
 from commwall.analysis.breakeven import BreakEven, break_even, contests
-from commwall.analysis.calibration import Calibration, calibrate
 from commwall.analysis.census import census_tables
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import Analysis, analyse, analyse_campaign
 from commwall.analysis.tables import tidy_tables
-from commwall.analysis.whatif import answer
-from commwall.analysis.whatif_words import gain_text, seconds_text
+from commwall.analysis.whatif.answers import answer
+from commwall.analysis.whatif.asking import Words, question_of
+from commwall.analysis.whatif.assumptions import Facts, read_assumptions
+from commwall.analysis.whatif.calibration import Calibration, calibrate
+from commwall.analysis.whatif.words import gain_text, seconds_text
 from commwall.model.layout import Layout as Degrees
 from commwall.model.memory import activation_bytes, state_bytes
 from commwall.records.evidence import look_at

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.changes import compare_campaigns
+from commwall.analysis.changes.judging import compare_campaigns
 from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from commwall.analysis.money import EMULATED, Money, money_of_campaign
+from commwall.analysis.money.answers import EMULATED, Money, money_of_campaign
 from commwall.analysis.result import analyse_campaign
 from commwall.economics.judging import Answer
 from commwall.economics.wording import sentence

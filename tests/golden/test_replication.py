@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from commwall.analysis.predicting import NO_SPREAD, predict
-from commwall.analysis.replication import Replication
+from commwall.analysis.replication.judging import Replication
+from commwall.analysis.replication.predicting import NO_SPREAD, predict
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.cli.main import main

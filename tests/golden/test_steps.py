@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.step_rows import predicted_step_rows
+from commwall.analysis.steps.rows import predicted_step_rows
 from commwall.analysis.tables import Tables, tidy_tables
 from commwall.schema.case import TrainingCase
 from commwall.schema.record import Record

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from commwall.analysis.money import money_of_scenario
+from commwall.analysis.money.answers import money_of_scenario
 from commwall.cli.main import main
 from commwall.economics.files import home_of, read_scenario, shipped
 from commwall.economics.wording import sentence, solved_text

@@ -7,10 +7,10 @@ is another one, and the sweeps are off, as no model foresees; each round has noi
 import numpy as np
 import pytest
 
-from commwall.analysis.step_fits import fit_steps
-from commwall.analysis.step_inputs import MeasuredStep, StepInputs
-from commwall.analysis.step_links import PlatformLink
-from commwall.analysis.step_predictions import (
+from commwall.analysis.steps.fits import fit_steps
+from commwall.analysis.steps.inputs import MeasuredStep, StepInputs
+from commwall.analysis.steps.links import PlatformLink
+from commwall.analysis.steps.predictions import (
     Measured,
     Place,
     StepPrediction,

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from commwall.analysis.step_fits import FittedStep, fit_steps
-from commwall.analysis.step_inputs import MeasuredStep, StepInputs
-from commwall.analysis.step_links import PlatformLink
-from commwall.analysis.step_transfers import Transfer, transfers
+from commwall.analysis.steps.fits import FittedStep, fit_steps
+from commwall.analysis.steps.inputs import MeasuredStep, StepInputs
+from commwall.analysis.steps.links import PlatformLink
+from commwall.analysis.steps.transfers import Transfer, transfers
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.model.sweep import Contention, Sweep

@@ -6,11 +6,11 @@ from typing import get_args
 
 import pytest
 
-from commwall.analysis.asking import Words, layout_of, question_of
-from commwall.analysis.assumptions import Facts, read_assumptions
-from commwall.analysis.offers import offer
-from commwall.analysis.whatif import answer, at_scale, fastest_ways
-from commwall.analysis.whatif_words import answer_lines, heading, layout_text
+from commwall.analysis.whatif.answers import answer, at_scale, fastest_ways
+from commwall.analysis.whatif.asking import Words, layout_of, question_of
+from commwall.analysis.whatif.assumptions import Facts, read_assumptions
+from commwall.analysis.whatif.offers import offer
+from commwall.analysis.whatif.words import answer_lines, heading, layout_text
 from commwall.cli.main import main
 from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout

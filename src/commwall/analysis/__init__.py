@@ -1,5 +1,7 @@
 """From records to verdicts and tidy tables.
 
 Layer: analysis; uses records, stats and schema. Never imports what measures. Pure Python but
-for `tables`, the only module that needs pandas, so that verdicts print in every environment.
+for the modules that make tables, which alone need pandas, so that verdicts print in every
+environment. What answers a question of its own has a folder: `changes`, `money`, `replication`,
+`steps`, `whatif`.
 """

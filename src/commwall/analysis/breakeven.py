@@ -14,10 +14,10 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.calibration import COMM, FULL, PACKED, alone, hidden_share_of
 from commwall.analysis.names import is_emulated
 from commwall.analysis.pairs import Cell, Pairing
 from commwall.analysis.result import Analysis
+from commwall.analysis.whatif.calibration import COMM, FULL, PACKED, alone, hidden_share_of
 from commwall.model.overlap import TwoLinks
 from commwall.schema.case import TrainingCase
 from commwall.schema.plan import Comparison

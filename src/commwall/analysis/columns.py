@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.result import Analysis
-from commwall.analysis.step_columns import STEP_COLUMNS, STEP_DESCRIPTIONS
+from commwall.analysis.steps.columns import STEP_COLUMNS, STEP_DESCRIPTIONS
 from commwall.schema.plan import Comparison
 from commwall.schema.record import Record
 from commwall.stats.paired import PairedRatio

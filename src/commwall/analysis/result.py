@@ -11,8 +11,8 @@ from commwall.analysis.decompose import Decomposition, Undecomposed, decompose
 from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
 from commwall.analysis.pairs import Cell, Pairing, pairings, pooled, read_cells
-from commwall.analysis.replication import Replication, judge_replication
-from commwall.analysis.step_predictions import StepModels, model_steps
+from commwall.analysis.replication.judging import Replication, judge_replication
+from commwall.analysis.steps.predictions import StepModels, model_steps
 from commwall.analysis.verdicts import Verdict, judge, primary
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware

@@ -30,15 +30,15 @@ from commwall.analysis.names import QUANTITIES, SIGNED
 from commwall.analysis.pairs import Cell
 from commwall.analysis.paths import path_rows, sharing_rows
 from commwall.analysis.points import points
-from commwall.analysis.replication_words import replication_rows
+from commwall.analysis.replication.words import replication_rows
 from commwall.analysis.result import Analysis
-from commwall.analysis.step_rows import (
+from commwall.analysis.steps.rows import (
     bucket_size_rows,
     predicted_case_rows,
     predicted_step_rows,
     step_model_rows,
 )
-from commwall.analysis.step_words import prediction_error_rows
+from commwall.analysis.steps.words import prediction_error_rows
 from commwall.analysis.traffic import traffic_rows
 from commwall.analysis.wording import sentence
 from commwall.analysis.yardsticks import yardstick_rows

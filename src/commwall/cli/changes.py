@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from commwall.analysis.change_words import (
+from commwall.analysis.changes.judging import compare_campaigns
+from commwall.analysis.changes.words import (
     cell_text,
     headline_text,
     noise_text,
@@ -16,7 +17,6 @@ from commwall.analysis.change_words import (
     outcome_text,
     told_text,
 )
-from commwall.analysis.changes import compare_campaigns
 from commwall.analysis.result import Analysis, analyse
 from commwall.cli.settings import confidence_level
 from commwall.records.evidence import look_at

@@ -6,7 +6,7 @@ Layer: cli. Reads assumptions, facts and records of the checkout; writes none.
 import argparse
 from pathlib import Path
 
-from commwall.analysis.money import Money, money_of_campaign, money_of_scenario
+from commwall.analysis.money.answers import Money, money_of_campaign, money_of_scenario
 from commwall.analysis.result import analyse_campaign
 from commwall.cli.settings import confidence_level
 from commwall.economics.costs import Cost, NoCost, costs

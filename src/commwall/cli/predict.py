@@ -6,7 +6,7 @@ Layer: cli. Writes `results/<campaign>/predictions.json`; see `commwall.records.
 import argparse
 from pathlib import Path
 
-from commwall.analysis.predicting import predict
+from commwall.analysis.replication.predicting import predict
 from commwall.analysis.result import analyse
 from commwall.cli.settings import confidence_level
 from commwall.records.evidence import look_at

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from commwall.analysis.replication import Replication
-from commwall.analysis.replication_words import (
+from commwall.analysis.replication.judging import Replication
+from commwall.analysis.replication.words import (
     cell_text,
     headline_text,
     interval_text,

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from commwall.analysis.asking import Words, question_of
-from commwall.analysis.assumptions import Facts, read_assumptions
-from commwall.analysis.calibration import Calibration, calibrate
-from commwall.analysis.offers import FORMS
 from commwall.analysis.result import analyse
-from commwall.analysis.whatif import Question, answer, at_scale, fastest_ways
-from commwall.analysis.whatif_words import Line, answer_lines, heading, scale_rows, way_rows
+from commwall.analysis.whatif.answers import Question, answer, at_scale, fastest_ways
+from commwall.analysis.whatif.asking import Words, question_of
+from commwall.analysis.whatif.assumptions import Facts, read_assumptions
+from commwall.analysis.whatif.calibration import Calibration, calibrate
+from commwall.analysis.whatif.offers import FORMS
+from commwall.analysis.whatif.words import Line, answer_lines, heading, scale_rows, way_rows
 from commwall.cli.settings import confidence_level
 from commwall.judge.facts import facts_root
 from commwall.model.layout import Schedule

@@ -14,7 +14,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
-from commwall.analysis.whatif_words import per_gb_text
+from commwall.analysis.whatif.words import per_gb_text
 from commwall.analysis.wording import span_text
 from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table

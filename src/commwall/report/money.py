@@ -9,8 +9,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from commwall.analysis.money import Money, money_of_campaign
-from commwall.analysis.money_tables import assumption_rows, results_table, swings_table
+from commwall.analysis.money.answers import Money, money_of_campaign
+from commwall.analysis.money.tables import assumption_rows, results_table, swings_table
 from commwall.economics.costs import Cost, costs
 from commwall.economics.files import home_of
 from commwall.economics.judging import Answer, Judged

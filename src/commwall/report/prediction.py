@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.step_words import MISS_PERCENT, miss_text, misses
+from commwall.analysis.steps.words import MISS_PERCENT, miss_text, misses
 from commwall.report.html import (
     Group,
     Html,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from commwall.analysis.step_words import MISS_PERCENT
+from commwall.analysis.steps.words import MISS_PERCENT
 from commwall.report.figures import Looks, nothing
 from commwall.report.page import Page
 from commwall.report.style import INK, MUTED, new_figure, row_labels, title_figure

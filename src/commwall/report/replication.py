@@ -3,8 +3,8 @@
 Layer: report. Reads and writes no file. Values are those of table `replication`.
 """
 
-from commwall.analysis.replication import JudgedCell
-from commwall.analysis.replication_words import (
+from commwall.analysis.replication.judging import JudgedCell
+from commwall.analysis.replication.words import (
     cell_text,
     headline_text,
     interval_text,

@@ -1,15 +1,15 @@
 """Models by name on GPUs and links: those of a campaign, all on file, growing clusters.
 
-Layer: report. Reads `config/facts` through `commwall.analysis.assumptions`; writes no file.
+Layer: report. Reads `config/facts` through `commwall.analysis.whatif.assumptions`; writes no file.
 """
 
 from pathlib import Path
 
-from commwall.analysis.asking import Words, own_links, question_of
-from commwall.analysis.assumptions import Facts, read_assumptions
-from commwall.analysis.calibration import calibrate
-from commwall.analysis.whatif import Answer, answer, at_scale
-from commwall.analysis.whatif_words import (
+from commwall.analysis.whatif.answers import Answer, answer, at_scale
+from commwall.analysis.whatif.asking import Words, own_links, question_of
+from commwall.analysis.whatif.assumptions import Facts, read_assumptions
+from commwall.analysis.whatif.calibration import calibrate
+from commwall.analysis.whatif.words import (
     gain_text,
     per_gb_text,
     per_gradient_byte,

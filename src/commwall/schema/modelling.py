@@ -1,7 +1,7 @@
 """What models of a step start from: named transformers, and values that stand in for measured ones.
 
 Layer: schema. Models only; `presets.yaml`, `modelling.yaml` and `models.yaml` of `config/facts` are
-read by `commwall.analysis.assumptions`.
+read by `commwall.analysis.whatif.assumptions`.
 """
 
 import datetime

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from commwall.analysis.assumptions import Facts
+from commwall.analysis.whatif.assumptions import Facts
 from commwall.judge.facts import LANES
 from commwall.model.estimates import Estimate
 from commwall.model.links import Link

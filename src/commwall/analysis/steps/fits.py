@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from statistics import fmean
 
-from commwall.analysis.step_inputs import MeasuredStep, StepInputs
+from commwall.analysis.steps.inputs import MeasuredStep, StepInputs
 from commwall.model.sweep import Link
 from commwall.stats.pooling import pool
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from commwall.analysis.derive import MFU
 from commwall.analysis.links import LinkFit, fit_link
 from commwall.analysis.names import Quantity
-from commwall.analysis.offers import Offer
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.whatif.offers import Offer
 from commwall.model.estimates import Estimate
 from commwall.model.overlap import hidden_share
 from commwall.schema.case import CollectivesCase, TrainingCase

@@ -10,7 +10,7 @@ from itertools import groupby
 from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import alike, gap_reason, measured, typical_s
-from commwall.analysis.step_links import Links, platform_links
+from commwall.analysis.steps.links import Links, platform_links
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.model.sweep import Link

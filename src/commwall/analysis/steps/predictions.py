@@ -13,9 +13,9 @@ from itertools import cycle, permutations
 from statistics import fmean, geometric_mean
 
 from commwall.analysis.pairs import Cell
-from commwall.analysis.step_fits import FittedStep, fit_steps
-from commwall.analysis.step_inputs import MeasuredStep, StepInputs, step_inputs
-from commwall.analysis.step_links import PlatformLink, same_treatment
+from commwall.analysis.steps.fits import FittedStep, fit_steps
+from commwall.analysis.steps.inputs import MeasuredStep, StepInputs, step_inputs
+from commwall.analysis.steps.links import PlatformLink, same_treatment
 from commwall.model.sweep import Link
 from commwall.schema.plan import Plan
 from commwall.stats.misfit import LEAST_GROUPS, misfit_interval

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from commwall.analysis.offers import End, Offer
+from commwall.analysis.whatif.offers import End, Offer
 from commwall.model.estimates import Estimate
 from commwall.model.layout import Layout, layouts
 from commwall.model.links import Fabric

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from commwall.analysis.names import Quantity
-from commwall.analysis.replication import LEAST_INSIDE, Count, JudgedCell, Replication
+from commwall.analysis.replication.judging import LEAST_INSIDE, Count, JudgedCell, Replication
 from commwall.analysis.result import Analysis
 from commwall.records.replicable import MUST_AGREE, TOLD
 from commwall.schema.units import quantity_text

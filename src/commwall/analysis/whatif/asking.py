@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from commwall.analysis.assumptions import Facts
-from commwall.analysis.calibration import Calibration
-from commwall.analysis.offers import offer
-from commwall.analysis.whatif import Question
+from commwall.analysis.whatif.answers import Question
+from commwall.analysis.whatif.assumptions import Facts
+from commwall.analysis.whatif.calibration import Calibration
+from commwall.analysis.whatif.offers import offer
 from commwall.model.estimates import Estimate
 from commwall.model.layout import Layout, Schedule
 from commwall.model.memory import Zero

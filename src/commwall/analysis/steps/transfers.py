@@ -12,7 +12,7 @@ from itertools import cycle, permutations
 from statistics import geometric_mean
 from typing import Literal
 
-from commwall.analysis.step_fits import FittedStep
+from commwall.analysis.steps.fits import FittedStep
 from commwall.schema.case import TrainingCase
 
 Kind = Literal["batch", "buckets"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
-from commwall.analysis.step_predictions import StepPrediction, Unpredicted
+from commwall.analysis.steps.predictions import StepPrediction, Unpredicted
 
 MISS_PERCENT = 5.0
 """From here on a prediction is said to miss. Chosen: the median that the model is meant to keep."""

@@ -6,7 +6,15 @@ are compared unpaired; of two platforms, which did share rounds, the ratio of ea
 
 from collections.abc import Iterator
 
-from commwall.analysis.matching import Match, Place, Side, Two, matches, platforms_of, side_of
+from commwall.analysis.changes.matching import (
+    Match,
+    Place,
+    Side,
+    Two,
+    matches,
+    platforms_of,
+    side_of,
+)
 from commwall.analysis.names import BUSBW, LATENCY, MEMORY_BANDWIDTH, PRIMARY, Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict

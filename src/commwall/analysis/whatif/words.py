@@ -6,7 +6,7 @@ Layer: analysis. Reads and writes no file.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from commwall.analysis.whatif import Answer, OverLink, Question, Way
+from commwall.analysis.whatif.answers import Answer, OverLink, Question, Way
 from commwall.analysis.wording import signed_share_text, span_text
 from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout, micro_batches

@@ -9,11 +9,11 @@ from statistics import fmean, geometric_mean
 from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.readings import training_case
 from commwall.analysis.result import Analysis
-from commwall.analysis.step_fits import FittedStep
-from commwall.analysis.step_inputs import MeasuredStep, Steps
-from commwall.analysis.step_links import PlatformLink
-from commwall.analysis.step_predictions import StepPrediction, Unpredicted
-from commwall.analysis.step_transfers import transfers
+from commwall.analysis.steps.fits import FittedStep
+from commwall.analysis.steps.inputs import MeasuredStep, Steps
+from commwall.analysis.steps.links import PlatformLink
+from commwall.analysis.steps.predictions import StepPrediction, Unpredicted
+from commwall.analysis.steps.transfers import transfers
 from commwall.schema.case import TrainingCase
 
 JOINED = (1, 4, 16)

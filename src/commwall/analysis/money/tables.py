@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.money import Money
+from commwall.analysis.money.answers import Money
 from commwall.economics.judging import Answer, Judged
 from commwall.economics.wording import range_text, swing_label
 

@@ -1,0 +1,4 @@
+"""What has changed from one campaign to another.
+
+Layer: analysis.
+"""

@@ -1,0 +1,4 @@
+"""A published campaign measured again: what it predicts, and whether others agree.
+
+Layer: analysis.
+"""
