@@ -17,7 +17,7 @@ from commwall.report.html import (
     grouped_table,
     joined,
     paragraph,
-    refused_cells,
+   
     table,
 )
 from commwall.report.page import Page
@@ -179,7 +179,7 @@ def _missing(rows: pd.DataFrame) -> Html:
         return Html("")
     names = absent["case"] + ", " + absent["label_source"] + " to " + absent["label_target"]
     cells = [
-        refused_cells(str(reason), list(names[own.index]), of=len(rows))
+        ("; ".join(names[own.index]), str(reason))
         for reason, own in absent.groupby("reason", sort=False)
     ]
     return table(("not predicted", "why"), cells, "Steps that cannot be predicted.")
