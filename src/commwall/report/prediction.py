@@ -17,7 +17,6 @@ from commwall.report.html import (
     grouped_table,
     joined,
     paragraph,
-   
     table,
 )
 from commwall.report.page import Page
