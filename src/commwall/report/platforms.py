@@ -292,7 +292,8 @@ def _treatment_row(page: Page, platform: PlannedPlatform) -> tuple[str, ...]:
     return (
         page.analysis.names[platform.name],
         platform.name,
-        f"{platform.world_size} x {platform.device}",
+        f"{platform.world_size} x {platform.device}"
+        + (f" on {platform.nodes} nodes" if platform.nodes > 1 else ""),
         treatment_text(platform.treatment),
         label.stands_for,
         label.does_not_cover,

@@ -163,6 +163,8 @@ class Record(Model):
     protocol: Protocol
     platform: PlannedPlatform
     machine: MachineFacts
+    other_nodes: tuple[MachineFacts, ...] = ()
+    """The other machines of a launch on several, in the order of their ranks."""
     software: SoftwareFacts
     series: tuple[Series, ...] = ()
     nccl_choices: tuple[NcclChoice, ...] = ()
