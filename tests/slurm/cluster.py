@@ -10,9 +10,9 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tests.workflow.checkout import wait_until
@@ -22,7 +22,7 @@ CLIENTS = ("sbatch", "srun", "squeue", "scancel", "sinfo", "scontrol")
 NODES = ("n1", "n2")
 START_S = 30.0
 END_S = 5.0
-LOST_AFTER_S = 4
+LOST_AFTER_S = 3
 """A node that is silent for longer is taken for lost [s]."""
 SETTINGS = """
 ClusterName=tests
@@ -39,6 +39,8 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
 SlurmdTimeout={lost_after_s}
+MessageTimeout=2
+TCPTimeout=1
 KillWait=2
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -89,6 +91,7 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._cpus = os.sched_getaffinity(0)
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -209,6 +212,7 @@ class Cluster:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                preexec_fn=partial(os.sched_setaffinity, 0, self._cpus),
             )
 
 

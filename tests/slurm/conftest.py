@@ -29,7 +29,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     usable = os.sched_getaffinity(0)
     if len(usable) < 2:
         pytest.skip("no Slurm here: with one processor the login node is like the others")
-    with running(tmp_path_factory.mktemp("slurm")) as cluster, pytest.MonkeyPatch.context() as patch:
+    with (
+        running(tmp_path_factory.mktemp("slurm")) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         for name, value in cluster.environment.items():
             patch.setenv(name, value)
         os.sched_setaffinity(0, {min(usable)})
@@ -47,7 +50,8 @@ def checkout(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Chec
     told = cluster.ask("srun", "--nodes=1", str(checkout.root / DRIVER), "-m", "commwall", "probe")
     (checkout.root / NODE).write_text(told, encoding="utf-8")
     slurm = {"node": NODE, "partition": "tests", "gres": "gpu:1", "runtime_min": 5}
-    checkout.configure(campaigns=["two-nodes"], slurm=slurm)
+    timeouts = {"startup_s": 90, "case_s": 60, "collective_s": 30}
+    checkout.configure(campaigns=["two-nodes"], slurm=slurm, timeouts=timeouts)
     return checkout
 
 

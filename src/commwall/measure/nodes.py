@@ -53,7 +53,8 @@ def read_node(root: Path, name: str) -> Machine:
             where=name,
             found=error.parts["found"],
             expected="what `commwall probe` prints on a node",
-            next_step=f"srun --nodes=1 --exclusive … .venv/bin/commwall probe > {name}",
+            next_step="srun --nodes=1 --exclusive --cpu-bind=none … "
+            f".venv/bin/commwall probe > {name}",
         ) from error
 
 

@@ -7,7 +7,7 @@ parent's. Nothing listens beyond the loopback: torchrun meets itself in a file, 
 NCCL's bootstrap are told to use `lo`.
 
 On several nodes srun starts one of these on each, tied to that node's part of Slurm. They meet on
-the first node, at the address that srun was called from, and all use the interface that leads there.
+the first node, at the address that srun was called on, by the interface that leads there.
 """
 
 import argparse
@@ -132,11 +132,9 @@ def main() -> None:
     die_with_parent(signal.SIGKILL, arguments.parent or os.getppid())
     path = arguments.request.resolve()
     request = read_request(path)
-    if arguments.port is None:
-        meeting, interface = within_machine(request), "lo"
-    else:
-        meeting = between_nodes(request, arguments.port)
-        interface = interface_to(os.environ[FIRST_VARIABLE])
+    alone = arguments.port is None
+    meeting = within_machine(request) if alone else between_nodes(request, arguments.port)
+    interface = "lo" if alone else interface_to(os.environ[FIRST_VARIABLE])
     os.environ.update(launch_environment(request, interface))
     command = torchrun_arguments(request, path, meeting)
     os.execv(command[0], command)
