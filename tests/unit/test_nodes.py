@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import yaml
@@ -21,8 +23,11 @@ from commwall.measure.nodes import other_nodes, planned_machine
 from commwall.measure.planning import build_plan, plan_text
 from commwall.measure.startup import prepare
 from commwall.records.comparable import differences
+from commwall.report.page import Page
+from commwall.report.platforms import same_machine_lines
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.record import Record
 from commwall.schema.result import Check, Gap, Mark
 from commwall.schema.treatment import LinkPath
 from commwall.workers.start import between_nodes, interface_to, launch_environment
@@ -162,6 +167,24 @@ def test_records_of_other_nodes_are_not_compared() -> None:
     assert "other_nodes" in {difference.field for difference in differences(a, b, "round")}
     one = b.model_copy(update={"platform": on_nodes(b.platform, 1), "other_nodes": ()})
     assert "platform.nodes" in {difference.field for difference in differences(a, one, "across")}
+
+
+def test_the_page_of_platforms_tells_of_all_nodes() -> None:
+    plan = wide_plan()
+    record = samples.record(plan, plan.platforms[0].name, 1)
+    nodes = [record.machine.model_copy(update={"boot_digest": boot}) for boot in ("a", "b", "c")]
+    told, strange = (
+        record.model_copy(update={"machine": nodes[0], "other_nodes": (other,)})
+        for other in nodes[1:]
+    )
+    assert any("the same 2 machines, each of one boot" in line for line in lines_of(told, told))
+    assert any("training round 1 mix boots" in line for line in lines_of(told, strange))
+
+
+def lines_of(*records: Record) -> list[str]:
+    evidence = SimpleNamespace(records=records)
+    page = SimpleNamespace(analysis=SimpleNamespace(evidence=evidence))
+    return list(same_machine_lines(cast(Page, page)))
 
 
 # How they meet, and what is said of them ----------------------------------------------------

@@ -175,6 +175,11 @@ class Record(Model):
     marks: tuple[Mark, ...] = ()
     gaps: tuple[Gap, ...] = ()
 
+    @property
+    def machines(self) -> tuple[MachineFacts, ...]:
+        """All machines of the launch, in the order of their ranks."""
+        return (self.machine, *self.other_nodes)
+
     def content_digest(self) -> str:
         """Digest of everything but `digest` itself."""
         return digest(self.model_dump(mode="json", exclude={"digest"}))
