@@ -142,6 +142,10 @@ class Cluster:
         """Whether a process of a job runs on a node."""
         return bool(_processes_of(node, self.folder))
 
+    def runs_a_job(self) -> bool:
+        """Whether a job runs, on whichever node."""
+        return bool(self.ask("squeue", "--noheader", "--states=PENDING,RUNNING"))
+
     def ask(self, *words: str) -> str:
         """What one of Slurm's programs prints."""
         environment = os.environ | self.environment

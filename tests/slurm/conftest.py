@@ -44,7 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def checkout(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A clone with the real workers, for whose campaign the nodes are described."""
+    """A clone with the real workers, in which the campaign is planned for the nodes."""
     checkout = Checkout.fresh(tmp_path_factory.mktemp("behind") / "checkout", CAMPAIGN, None)
     _add_plugin(checkout.root / ".envs/driver")
     told = cluster.ask("srun", "--nodes=1", str(checkout.root / DRIVER), "-m", "commwall", "probe")
@@ -52,6 +52,10 @@ def checkout(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Chec
     slurm = {"node": NODE, "partition": "tests", "gres": "gpu:1", "runtime_min": 5}
     timeouts = {"startup_s": 90, "case_s": 60, "collective_s": 30}
     checkout.configure(campaigns=["two-nodes"], slurm=slurm, timeouts=timeouts)
+    planned = checkout.snakemake("-n", "--", "measure")
+    assert planned.code == 0, planned.output
+    provisioned = checkout.commwall("provision", "bench")
+    assert provisioned.returncode == 0, provisioned.stderr
     return checkout
 
 
