@@ -284,7 +284,7 @@ def test_the_cards_of_every_hop_tell_ib_from_roce(
 def test_what_the_log_does_not_tell_is_a_gap(tmp_path: Path) -> None:
     log = logged("ib", tmp_path)
     assert log.ways is not None and log.ways.transports is not None
-    one_way = log.ways.model_copy(update={"transports": ()})
+    one_way = log.ways.model_copy(update={"transports": log.ways.transports[:2]})
     silent = log.ways.model_copy(update={"cards": None})
     for told, reason in (
         (Logged(), "NCCL wrote no log"),

@@ -38,8 +38,8 @@ def network_finding(platform: PlannedPlatform, logged: Logged) -> Check | Gap | 
     if path is None:
         return None
     hops = crossing(platform, logged)
-    reached = {end // platform.per_node for hop in hops for end in (hop.src, hop.dst)}
-    if reached != set(range(platform.nodes)):
+    everywhere, size = set(range(platform.nodes)), platform.per_node
+    if not {hop.src // size for hop in hops} == {hop.dst // size for hop in hops} == everywhere:
         seen = "NCCL's log does not tell how every node sends and receives"
         return Gap(what=WHAT, reason=f"{path} is not proven: {seen if hops else logged.reason}")
     named = all((hop.transport, hop.detail) == ("NET", _NETWORKS[path]) for hop in hops)
