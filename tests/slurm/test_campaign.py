@@ -63,5 +63,7 @@ def test_a_lost_node_costs_its_launch_and_the_next_run_goes_on(
         assert record["platform"]["nodes"] == len(NODES)
         (other,) = record["other_nodes"]
         assert other["fingerprint"] == record["machine"]["fingerprint"]
-        assert len(record["software"]["runtime"]["device_names"]) == len(NODES)
+        variables, runtime = record["software"]["variables"], record["software"]["runtime"]
+        assert len(runtime["device_names"]) == len(NODES)
+        assert variables["OMP_NUM_THREADS"] == str(runtime["threads_per_rank"]), "the workers' own"
     assert list(checkout.root.glob("results/two-nodes-*/tables/ratios.csv"))

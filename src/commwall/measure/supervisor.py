@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from commwall.host.energy import EnergySampler, Meter
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.loopback import LoopbackSampler
 from commwall.host.one_node import OneNodeMeter
-from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of
+from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of, seen_by
 from commwall.host.secrecy import without_places
 from commwall.host.slurm import free_port, on_each_node
 from commwall.measure.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
@@ -114,6 +115,8 @@ class LaunchOutcome:
 class _Watch:
     """What is known of a running launch."""
 
+    look: Callable[[], dict[str, str]]
+    """Finds the variables of its processes."""
     deadline: float
     case: str | None = None
     """Case that is under way."""
@@ -155,7 +158,8 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
         process = _spawn(_command(path, launch, nodes), launch, environment, stream.fileno())
         try:
             launch.on_start(process.pid)
-            watch = _watch(process, launch)
+            look = partial(environment_of, process.pid) if nodes == 1 else partial(seen_by, mark)
+            watch = _watch(process, launch, look)
         finally:
             left = end_launch(process.pid, mark, launch.grace_s)
         if left:
@@ -234,13 +238,15 @@ def _spawn(
         ) from error
 
 
-def _watch(process: subprocess.Popen[bytes], launch: Launch) -> _Watch:
+def _watch(
+    process: subprocess.Popen[bytes], launch: Launch, look: Callable[[], dict[str, str]]
+) -> _Watch:
     """Follow the log until the launcher has ended or a deadline has passed."""
-    watch = _Watch(deadline=time.monotonic() + launch.timeouts.startup_s)
+    watch = _Watch(look, deadline=time.monotonic() + launch.timeouts.startup_s)
     with launch.log.open("rb") as log:
         while True:
             ended = process.poll() is not None
-            _note_progress(log.read(), watch, launch, process.pid)
+            _note_progress(log.read(), watch, launch)
             if ended:
                 return watch
             if time.monotonic() > watch.deadline:
@@ -249,13 +255,13 @@ def _watch(process: subprocess.Popen[bytes], launch: Launch) -> _Watch:
             time.sleep(POLL_S)
 
 
-def _note_progress(news: bytes, watch: _Watch, launch: Launch, pid: int) -> None:
+def _note_progress(news: bytes, watch: _Watch, launch: Launch) -> None:
     """Take note of whole lines; the beginning of one waits for its end."""
     lines, newline, watch.unfinished = (watch.unfinished + news).rpartition(b"\n")
     for found in PROGRESS.finditer(lines + newline):
         case, leg = (part.decode(errors="replace") for part in found.groups())
         if not watch.begun:
-            watch.variables = environment_of(pid)
+            watch.variables = watch.look()
         if case != watch.case:
             watch.deadline = time.monotonic() + launch.timeouts.case_s
         watch.begun, watch.case = True, case
