@@ -1,5 +1,6 @@
 # commwall needs Python 3.11 or newer, git and make; everything else is made here.
 #   make report    measure what this machine may and must, and render the pages
+#   make slurm     the same behind Slurm
 #   make help      all targets
 
 SHELL := /bin/bash
@@ -8,18 +9,22 @@ PYTHON ?= python3
 FLAGS ?=
 
 DRIVER := .venv
+SLURM := .envs/slurm
 TEST := .envs/dev
 STAMP := .commwall-lock
 
 .DEFAULT_GOAL := help
-.PHONY: help report test check docs format clean driver dev python
+.PHONY: help report slurm test check docs format clean driver dev python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 report: driver ## measure what is missing, render everything; the pages are results/site/index.html
-	@$(DRIVER)/bin/python -m snakemake --cores all $(FLAGS); code=$$?; \
-	    $(DRIVER)/bin/python -m commwall pages; exit $$code
+	@$(call workflow,$(DRIVER),--cores all)
+
+slurm: python ## the same behind Slurm: its nodes measure, this machine renders
+	@$(call environment,$(SLURM),envs/slurm.lock)
+	@$(call workflow,$(SLURM),--profile profiles/slurm)
 
 test: dev ## run all tests, in one pytest run
 	$(TEST)/bin/python -m pytest --durations=15 $(FLAGS)
@@ -57,6 +62,12 @@ python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "commwall needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	        "Name another one: make PYTHON=/path/to/python3.12 …" >&2; exit 2; }
+
+# Ends with the page to open, and with Snakemake's exit code.
+define workflow
+$(1)/bin/python -m snakemake $(2) $(FLAGS); code=$$?; \
+    $(1)/bin/python -m commwall pages; exit $$code
+endef
 
 # An environment is made when it is missing, made from another lock or left half-made: its
 # copy of the lock is written last. It finds the package by a relative path, so that the

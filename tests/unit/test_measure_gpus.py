@@ -183,10 +183,10 @@ def test_a_variable_that_this_nccl_ignores_is_refused(nccl: str | None, words: s
 def test_instances_and_little_shared_memory_are_refused_by_name(
     campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Machine(machine(2), ())
+    whole = Machine(facts=machine(2))
     assert refused(campaign, whole, tmp_path) is None
     divided = tuple(gpu.model_copy(update={"partitioned": i == 1}) for i, gpu in enumerate(gpus(2)))
-    mig = Machine(whole.facts.model_copy(update={"gpus": divided}), ())
+    mig = Machine(facts=whole.facts.model_copy(update={"gpus": divided}))
     assert "GPU 1 is divided into instances (MIG)" in (refused(campaign, mig, tmp_path) or "")
     assert "there is no /dev/shm" in (refused(campaign, whole, tmp_path / "nothing") or "")
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("U", (), {"free": 64 * 2**20}))
@@ -205,7 +205,7 @@ def with_variable(campaign: Campaign, value: str) -> Campaign:
 def test_no_treatment_overrules_the_hosts_own_protection(
     campaign: Campaign, tmp_path: Path
 ) -> None:
-    whole = Machine(machine(2), ())
+    whole = Machine(facts=machine(2))
     asked = with_variable(campaign, "1")
     assert refused(asked, whole, tmp_path) is None
     told = refused(asked, whole, tmp_path, NCCL_NVLS_ENABLE="0") or ""

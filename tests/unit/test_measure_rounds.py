@@ -387,7 +387,7 @@ def test_visits_follow_the_plan_and_share_an_id_within_a_round() -> None:
 def test_gpus_are_held_by_their_digests() -> None:
     machine = probe_machine()
     gpus = tuple(GpuFacts(name="H200", uuid_digest=f"d{i}", memory_bytes=1) for i in range(4))
-    many = replace(machine, facts=machine.facts.model_copy(update={"gpus": gpus}))
+    many = machine.model_copy(update={"facts": machine.facts.model_copy(update={"gpus": gpus})})
     base = planned("ok-1")
     on_gpu = base.platforms[1].model_copy(update={"device": "cuda"})
     mixed = base.model_copy(update={"platforms": (base.platforms[0], on_gpu)})

@@ -57,12 +57,13 @@ class Checkout:
     root: Path
 
     @classmethod
-    def fresh(cls, root: Path, campaign: Path) -> "Checkout":
+    def fresh(cls, root: Path, campaign: Path, workers: Path | None = STUB) -> "Checkout":
         """Copy what a clone would hold and swap the workers for the stand-in.
 
         Args:
             root: folder to be made.
             campaign: campaign file to be measured.
+            workers: what takes the workers' place; None keeps them.
         """
         root.mkdir(parents=True)
         for name in TRACKED:
@@ -72,9 +73,10 @@ class Checkout:
                 shutil.copytree(source, root / name, ignore=ignored)
             else:
                 shutil.copy2(source, root / name)
-        workers = root / "src/commwall/workers"
-        shutil.rmtree(workers)
-        shutil.copytree(STUB, workers, ignore=shutil.ignore_patterns("__pycache__"))
+        if workers:
+            place = root / "src/commwall/workers"
+            shutil.rmtree(place)
+            shutil.copytree(workers, place, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy2(campaign, root / "config/campaigns")
         checkout = cls(root)
         checkout.configure()

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import yaml
 
@@ -11,6 +10,8 @@ from tests.workflow.checkout import SOURCE, Checkout
 
 ACCEPTED = "Specify a conda environment or container for each rule."
 RULES_WITH_COMMANDS = 8
+
+LOCAL = r"^localrules:\n((?:    \w+,\n)+)"
 
 
 def test_lint_finds_only_what_is_accepted(fresh: Checkout) -> None:
@@ -51,9 +52,18 @@ def test_layout_is_snakefmt() -> None:
 
 
 def test_profiles_keep_what_a_killed_run_needs() -> None:
-    for path in sorted(Path(SOURCE / "profiles").glob("*/config.yaml")):
-        profile = yaml.safe_load(path.read_text(encoding="utf-8"))
-        assert profile["rerun-incomplete"] and profile["nolock"] and profile["keep-going"], path
-        assert not profile.get("keep-incomplete"), path
-    slurm = yaml.safe_load((SOURCE / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
+    default, slurm = (
+        yaml.safe_load((SOURCE / f"profiles/{name}/config.yaml").read_text(encoding="utf-8"))
+        for name in ("default", "slurm")
+    )
+    assert default["rerun-incomplete"] and default["nolock"] and default["keep-going"]
+    assert not default.get("keep-incomplete")
+    assert not default.keys() & slurm.keys(), "the default holds behind Slurm as well"
     assert slurm["set-threads"]["measure_suite"] > 0
+
+
+def test_only_measuring_needs_the_nodes_of_a_cluster() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in SOURCE.glob("workflow/rules/*.smk")]
+    rules = {rule for text in texts for rule in re.findall(r"^rule (\w+):", text, re.MULTILINE)}
+    (listed,) = [found[1] for text in texts if (found := re.search(LOCAL, text, re.MULTILINE))]
+    assert rules - {name.strip() for name in listed.split(",")} == {"measure_suite"}

@@ -1,4 +1,19 @@
-"""Targets with names: a stage and all it needs."""
+"""Targets with names: a stage and all it needs; and which rules need no node of a cluster."""
+
+
+localrules:
+    all,
+    measure,
+    tables,
+    reports,
+    publish,
+    provision_environment,
+    index_records,
+    tabulate_records,
+    render_notebook,
+    render_general,
+    publish_site,
+    check_complete,
 
 
 rule measure:

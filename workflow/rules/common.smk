@@ -17,8 +17,21 @@ OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
 CONFIDENCE = SITUATION.config.confidence
+NODES = {campaign.id: campaign.nodes for campaign in SITUATION.campaigns}
 GENERAL = [f"results/pages/{name}.html" for name in GENERAL_PAGES]
 """Pages that belong to no campaign."""
+JOB = {
+    resource: value
+    for resource, value in (
+        ("slurm_partition", SITUATION.config.slurm.partition),
+        ("slurm_account", SITUATION.config.slurm.account),
+        ("constraint", SITUATION.config.slurm.constraint),
+        ("gres", SITUATION.config.slurm.gres),
+        ("runtime", SITUATION.config.slurm.runtime_min),
+    )
+    if value is not None
+}
+"""What a measuring job asks of Slurm; without Slurm it means nothing."""
 FACTS = sorted(map(str, Path("config/facts").rglob("*.yaml")))
 VALUES = sorted(map(str, Path("config/facts").glob("*.yaml")))
 """Facts without the claims of others."""
@@ -76,6 +89,11 @@ def pages_of(campaigns: list[str]) -> list[str]:
 def read_beside(wildcards) -> list[str]:
     """Assumptions that a page rests on, where they are there."""
     return [name for name in PAGES[wildcards.notebook].reads if Path(name).exists()]
+
+
+def nodes_of(wildcards) -> int:
+    """Machines that a suite is measured on."""
+    return NODES[wildcards.c][wildcards.suite]
 
 
 def all_cores(wildcards) -> int:

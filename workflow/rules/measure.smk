@@ -18,6 +18,11 @@ rule measure_suite:
     wildcard_constraints:
         c=any_of(OWN),
     threads: all_cores
+    resources:
+        **JOB,
+        nodes=nodes_of,
+        # Slurm's executor wants more than one; the nodes are the job's alone in any case.
+        tasks=lambda wildcards: max(2, nodes_of(wildcards)),
     shell:
         "exec .envs/bench/bin/python -m commwall measure {wildcards.c:q} {wildcards.suite:q}"
         " --attempt {output.attempt:q} --log {log:q} --parent $PPID"

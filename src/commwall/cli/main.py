@@ -16,6 +16,7 @@ EXIT_BROKEN_PIPE = 141
 """What a shell says of a program that SIGPIPE has ended."""
 VERBS: dict[str, str] = {
     "doctor": "say what this machine can measure, and why not the rest",
+    "probe": "print what this machine is, for plans that another machine makes",
     "plan": "show rounds, cases and expected time of a campaign",
     "measure": "measure what a campaign of this machine still owes",
     "compare": "print the verdicts of a campaign, or what has changed from it to another",

@@ -6,8 +6,8 @@ Layer: cli. Reads config/; writes nothing.
 import argparse
 from pathlib import Path
 
-from commwall.host.machine import probe_machine
 from commwall.measure.configuration import AUTO, auto_name, load_campaigns
+from commwall.measure.nodes import planned_machine
 from commwall.measure.planning import build_plan, plan_text
 from commwall.records.layout import Layout
 from commwall.records.store import read_plan
@@ -24,13 +24,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a plan: a frozen one as it is, else the one this machine would freeze."""
+    """Print a plan: a frozen one as it is, else the one that would be frozen here."""
     root, name = Path(), arguments.campaign
     frozen = Layout(root).plan_path(name)
     if frozen.exists():
         print(plan_text(read_plan(frozen)))
         return 0
-    machine = probe_machine()
+    machine = planned_machine(root)
     file_name = auto_name(root, bool(machine.facts.gpus)) if name == AUTO else name
     (campaign,) = load_campaigns(root, [file_name])
     print(plan_text(build_plan(campaign, machine.facts, machine.words)))

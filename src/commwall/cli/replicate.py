@@ -19,8 +19,8 @@ from commwall.analysis.replication.words import (
 )
 from commwall.analysis.result import analyse, replicated
 from commwall.cli.settings import confidence_level
-from commwall.host.machine import probe_machine
 from commwall.measure.configuration import Campaign, load_campaigns
+from commwall.measure.nodes import planned_machine
 from commwall.measure.planning import build_plan, campaign_id, plan_text
 from commwall.measure.replicating import (
     check_own,
@@ -107,7 +107,7 @@ def _plan_of(layout: Layout, campaign: str) -> Plan:
 
 
 def _plan(layout: Layout, published: Plan, arguments: argparse.Namespace) -> int:
-    machine, name = probe_machine(), arguments.name or replica_name(published.id)
+    machine, name = planned_machine(layout.root), arguments.name or replica_name(published.id)
     predictions = read_predictions(layout, published.id)
     basis(layout, predictions)  # to be refused before machine time is spent
     suites = arguments.suite or get_args(SuiteName)

@@ -8,23 +8,21 @@ import math
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.host.gpus import GpuProbe, probe_gpus
 from commwall.host.secrecy import short_digest
-from commwall.schema.base import digest
+from commwall.schema.base import Model, digest
 from commwall.schema.record import GpuFacts, MachineFacts
 from commwall.schema.result import Gap
 from commwall.schema.units import GIB
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What is known of this machine and what is not."""
+class Machine(Model):
+    """What is known of a machine and what is not."""
 
     facts: MachineFacts
-    gaps: tuple[Gap, ...]
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def words(self) -> str:
@@ -58,7 +56,7 @@ def probe_machine(root: Path = Path("/")) -> Machine:
         peer_access=probe.peer_access,
     )
     found = (cpu_gap, memory_gap, boot_gap, numa_gap, *_gpu_gaps(probe))
-    return Machine(facts, tuple(gap for gap in found if gap))
+    return Machine(facts=facts, gaps=tuple(gap for gap in found if gap))
 
 
 def fingerprint(cpu_model: str, cpu_count: int, gpus: Sequence[GpuFacts]) -> str:

@@ -40,6 +40,15 @@ def environment_of(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs if name}
 
 
+def seen_by(mark: str) -> dict[str, str]:
+    """Variables of a launch's innermost process here, which has those of all above it.
+
+    Args:
+        mark: value of the launch's mark.
+    """
+    return max(map(environment_of, running_with_mark(mark)), key=len, default={})
+
+
 def end_launch(group: int, mark: str, grace_s: float) -> tuple[int, ...]:
     """End every process of a launch: SIGTERM, then SIGKILL to what is left.
 

@@ -75,7 +75,7 @@ def gpu_refusal(
         environment: variables of this process.
         memory: where processes share memory.
     """
-    most = max(platform.world_size for platform in platforms)
+    most = max(platform.per_node for platform in platforms)
     for index, gpu in enumerate(machine.facts.gpus[:most]):
         if gpu.partitioned:
             return (

@@ -25,7 +25,14 @@ from commwall.schema.environment import Manifest
 from commwall.schema.facts import HardwareFacts
 from commwall.schema.paths import Place
 from commwall.schema.plan import Plan
-from commwall.schema.record import Protocol, Record, RecordId, SoftwareFacts, Status
+from commwall.schema.record import (
+    MachineFacts,
+    Protocol,
+    Record,
+    RecordId,
+    SoftwareFacts,
+    Status,
+)
 from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest, Mark
 from commwall.schema.treatment import NcclVariables
 
@@ -43,6 +50,8 @@ class Setting:
     gaps: tuple[Gap, ...]
     facts: HardwareFacts = NOTHING_KNOWN
     """What is on file of GPUs and links, by which rates are judged."""
+    other_nodes: tuple[MachineFacts, ...] = ()
+    """The other machines of a job on several nodes."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +149,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         protocol=setting.protocol,
         platform=request.platform,
         machine=setting.machine.facts,
+        other_nodes=setting.other_nodes[: request.platform.nodes - 1],
         software=software,
         series=(*result.series, *energy.series, *beside.series),
         nccl_choices=choices,

@@ -28,7 +28,7 @@ from commwall.schema.config import (
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
-from commwall.schema.treatment import NcclVariables
+from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
 
 CONFIG_NAME = "config/config.yaml"
 CAMPAIGNS_NAME = "config/campaigns"
@@ -244,6 +244,7 @@ def _load_campaign(
         return None
     for platform, planned in config.platforms.items():
         problems.add(file_name, _platform_problems(f"platforms.{platform}", planned, variables))
+        problems.add(file_name, _node_problems(f"platforms.{platform}", planned, config))
     for comparison in config.comparisons:
         problems.add(file_name, _comparison_problem(config, comparison))
     problems.add(file_name, _mode_problems(config))
@@ -296,13 +297,36 @@ def _platform_problems(key: str, platform: PlatformConfig, variables: VariableFa
     return "\n".join(problems)
 
 
+def _node_problems(key: str, platform: PlatformConfig, config: CampaignConfig) -> str:
+    """What a platform cannot have on as many nodes as it has; one a line."""
+    nodes, size = platform.nodes, platform.world_size
+    if nodes == 1:
+        alone = platform.path in BETWEEN_MACHINES[:-1]
+        return f"{key}.path: {platform.path} joins machines; nodes is 1" if alone else ""
+    problems = []
+    if size != "all" and size % nodes:
+        problems.append(f"{key}.world_size: {size} cannot be spread evenly over {nodes} nodes")
+    if platform.treatment.kind == "emulated":
+        problems.append(f"{key}.treatment: links are emulated within one machine only")
+    if platform.path not in (None, *BETWEEN_MACHINES):
+        joining = ", ".join(BETWEEN_MACHINES)
+        problems.append(f"{key}.path: {platform.path} lies within a machine; {joining} join them")
+    own = config.cases if platform.cases is None else platform.cases
+    problems += [
+        f"{key}.cases: {name} is of suite memory, whose copies stay within a machine; leave it out"
+        for name in own
+        if name in config.cases and config.cases[name].suite == "memory"
+    ]
+    return "\n".join(problems)
+
+
 def _comparison_problem(config: CampaignConfig, comparison: Comparison) -> str:
     """A platform against itself, or a control whose sides are not the same but for the label."""
     if comparison.a == comparison.b:
         return f"comparisons: {comparison.a} is compared with itself"
     a, b = (
         config.platforms[side].model_dump(
-            include={"device", "world_size", "treatment"}, exclude={"treatment": {"label"}}
+            include={"device", "world_size", "nodes", "treatment"}, exclude={"treatment": {"label"}}
         )
         for side in (comparison.a, comparison.b)
     )

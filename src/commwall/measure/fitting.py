@@ -6,6 +6,7 @@ Layer: measure. Reads and writes no file.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from commwall.measure.configuration import Campaign
 from commwall.schema.case import Case
@@ -61,9 +62,9 @@ def fit(campaign: Campaign, machine: MachineFacts) -> Fitted:
 def why_not(asked: PlatformConfig, machine: MachineFacts) -> str | None:
     """Why a machine does not have a platform; None if it has."""
     count = len(machine.gpus)
-    least = 1 if asked.world_size == "all" else asked.world_size
+    least = 1 if asked.world_size == "all" else asked.world_size // asked.nodes
     if asked.device == "cuda" and asked.where is None and count < least:
-        return f"it needs {least} GPUs, here are {count}"
+        return f"it needs {least} GPUs{' on each node' * (asked.nodes > 1)}, here are {count}"
     if asked.where is None:
         return None
     if asked.where == "one_gpu":
@@ -94,6 +95,19 @@ def machine_kind(gpus: Sequence[GpuFacts]) -> str:
     return f"{model or 'gpu'}x{len(gpus)}"
 
 
+def name_prefix(device: Literal["cpu", "cuda"], gpus: Sequence[GpuFacts], nodes: int) -> str:
+    """What planning puts before a platform's name: GPUs of a node, and how many nodes.
+
+    Args:
+        device: on which the platform computes.
+        gpus: those that it uses of a node.
+        nodes: how many there are.
+    """
+    if device == "cpu":
+        return ""
+    return f"{machine_kind(gpus)}-" + (f"{nodes}nodes-" if nodes > 1 else "")
+
+
 def _model_word(name: str) -> str:
     """`NVIDIA A100-SXM4-80GB` -> `a100`, `NVIDIA GeForce RTX 4090` -> `rtx4090`."""
     words = [w for w in re.findall(r"[a-z0-9]+", name.lower()) if w not in _NO_PART_OF_A_MODEL]
@@ -103,11 +117,12 @@ def _model_word(name: str) -> str:
 
 def _planned(name: str, asked: PlatformConfig, gpus: Sequence[GpuFacts]) -> PlannedPlatform:
     """A platform of the plan; on GPUs its name says which and how many."""
-    size = len(gpus) if asked.world_size == "all" else asked.world_size
+    size = len(gpus) * asked.nodes if asked.world_size == "all" else asked.world_size
     return PlannedPlatform(
-        name=f"{machine_kind(gpus[:size])}-{name}" if asked.device == "cuda" else name,
+        name=name_prefix(asked.device, gpus[: size // asked.nodes], asked.nodes) + name,
         device=asked.device,
         world_size=size,
+        nodes=asked.nodes,
         treatment=asked.treatment,
         path=asked.path,
     )

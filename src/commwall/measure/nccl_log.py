@@ -1,6 +1,6 @@
 """NCCL's log of a launch: what makes NCCL write it, and what it says of ways and of each size.
 
-Layer: measure. Reads `nccl.<pid>.log` in the launch's folder, which NCCL writes there. What it
+Layer: measure. Reads `nccl.*.log` in the launch's folder, which NCCL writes there. What it
 says of variables, topology and ways it writes while the ranks join and connect, before anything
 is timed. Only suite `collectives` has it log its choices too: that is a line for each call, which
 costs the host about as much as a print does. In a CUDA graph that is when the call is recorded,
@@ -63,7 +63,8 @@ def log_variables(request: LaunchRequest, chosen: Mapping[str, str]) -> dict[str
     if not wanted or set(LOG_VARIABLES) & set(chosen):
         return {}
     subsystems = f"{JOINING},TUNING" if request.suite == "collectives" else JOINING
-    values = ("INFO", subsystems, f"{Path(request.output_dir).resolve()}/nccl.%p.log")
+    process = "%h.%p" if request.platform.nodes > 1 else "%p"  # nodes may give out the same pid
+    values = ("INFO", subsystems, f"{Path(request.output_dir).resolve()}/nccl.{process}.log")
     return dict(zip(LOG_VARIABLES, values, strict=True))
 
 

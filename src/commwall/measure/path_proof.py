@@ -32,7 +32,7 @@ CHATTER = 0.01
 """The loopback always carries something; below this share of the transfer it is not that."""
 LEAST_PCIE_SHARE = 0.5
 """PCIe's rate is sampled; a lower one is not that of a transfer which passes PCIe."""
-LOGGED: dict[LinkPath, str] = {
+LOGGED: dict[LinkPath, str] = {  # between nodes: `commwall.measure.network_proof`
     "nvlink": "P2P",
     "pcie_peer": "P2P",
     "host_staged": "SHM",

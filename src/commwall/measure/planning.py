@@ -145,6 +145,8 @@ def _plan_suite(campaign: Campaign, fitted: Fitted, suite: SuiteName) -> Planned
 def _platform_lines(platform: PlannedPlatform) -> list[str]:
     label = platform.treatment.label
     processes = f"{platform.world_size} processes on {platform.device}"
+    if platform.nodes > 1:
+        processes += f", {platform.per_node} on each of {platform.nodes} nodes"
     proven = f"; path {platform.path} to be proven" if platform.path else ""
     return [
         f"  {platform.name}: {label.title}; {processes}; "

@@ -10,6 +10,7 @@ from commwall.host.energy import Meter
 from commwall.host.loopback import WHAT as LOOPBACK
 from commwall.host.loopback import LoopbackSampler
 from commwall.measure.nccl_log import Logged
+from commwall.measure.network_proof import network_finding
 from commwall.measure.path_proof import WHAT as PATH_TAKEN
 from commwall.measure.path_proof import path_finding, traffic_of
 from commwall.measure.treatment_proof import treatment_finding
@@ -73,6 +74,8 @@ def prove(
         sources.logged,
         platform.world_size,
     )
+    if platform.nodes > 1:
+        return _proof(traffic, taken, network_finding(platform, sources.logged), *unknown)
     return _proof(traffic, taken, path_finding(traffic, platform, machine), *unknown)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from commwall.measure.configuration import CAMPAIGNS_NAME
-from commwall.measure.fitting import machine_kind
+from commwall.measure.fitting import name_prefix
 from commwall.records.store import write_atomically
 from commwall.schema.case import Case, SuiteName, TrainingCase, Windows
 from commwall.schema.config import CampaignConfig
@@ -135,12 +135,12 @@ def write_replica(root: Path, name: str, config: CampaignConfig) -> Path:
 
 def _file_name(platform: PlannedPlatform, machine: MachineFacts) -> str:
     """A platform's name without the words that planning puts before it."""
-    gpus = machine.gpus[: platform.world_size]
-    return platform.name.removeprefix(f"{machine_kind(gpus)}-" if gpus else "")
+    gpus = machine.gpus[: platform.per_node]
+    return platform.name.removeprefix(name_prefix(platform.device, gpus, platform.nodes))
 
 
 def _platform(platform: PlannedPlatform, suites: Sequence[PlannedSuite]) -> dict[str, Any]:
-    kept = platform.model_dump(include={"device", "world_size", "treatment", "path"})
+    kept = platform.model_dump(include={"device", "world_size", "nodes", "treatment", "path"})
     cases = [case for suite in suites for case in suite.platforms.get(platform.name, ())]
     return {**kept, "cases": cases}
 

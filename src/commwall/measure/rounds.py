@@ -7,6 +7,7 @@ writes records, the state and the attempt file, and the logs of the launches.
 import shutil
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from commwall.host.environments import read_manifest
@@ -15,6 +16,7 @@ from commwall.host.machine import Machine, probe_machine
 from commwall.measure.admission import refusal
 from commwall.measure.assembly import Setting, take_setting
 from commwall.measure.configuration import resolved_config
+from commwall.measure.nodes import other_nodes
 from commwall.measure.session import Session
 from commwall.measure.tally import Order, Tally, Visit
 from commwall.measure.yardstick import Yardstick
@@ -52,7 +54,10 @@ def measure_suite(order: Order) -> Attempt:
     key = setting.protocol.freshness_key
     due = todo(plan, order.suite, examine(layout, plan, order.suite, key))
     if due:
-        _measure_due(setting, visits(plan, order.suite, due), tally)
+        others = other_nodes(plan, order.suite)
+        if isinstance(others, str):
+            return tally.write(others)
+        _measure_due(replace(setting, other_nodes=others), visits(plan, order.suite, due), tally)
     write_state(layout, plan, order.suite, key)
     return tally.write()
 
@@ -93,10 +98,13 @@ def visits(plan: Plan, suite: SuiteName, due: Sequence[Due]) -> tuple[Visit, ...
 
 
 def devices(plan: Plan, platforms: Sequence[str], machine: Machine) -> tuple[str, ...]:
-    """Names of the devices to hold: `cpu`, or the machine's first GPUs by their digests."""
+    """Names of the devices to hold: `cpu`, or the machine's first GPUs by their digests.
+
+    On several nodes those of this one: a job of Slurm has its nodes for itself.
+    """
     used: set[str] = set()
     for platform in map(plan.platform, platforms):
-        gpus = machine.facts.gpus[: platform.world_size]
+        gpus = machine.facts.gpus[: platform.per_node]
         used |= {gpu.uuid_digest for gpu in gpus} if platform.device == "cuda" else {"cpu"}
     return tuple(sorted(used))
 

@@ -145,7 +145,7 @@ class Session:
         self, request: LaunchRequest, outcome: LaunchOutcome, launch: Launch
     ) -> dict[str, YardstickFound]:
         """What the yardstick says of every collective that was measured on GPUs."""
-        if self.yardstick is None or request.platform.device == "cpu":
+        if self.yardstick is None or not self.yardstick.measures(request.platform):
             return {}
         found = {}
         for result in outcome.results:
@@ -192,7 +192,7 @@ class Session:
             cases=tuple(NamedCase(name=case, case=self.suite.cases[case]) for case in cases),
             output_dir=str(folder),
             cache_dir=str(Layout(self.order.root).kernels_dir().resolve()),
-            threads_per_rank=max(1, cpus // platform.world_size),
+            threads_per_rank=max(1, cpus // platform.per_node),
             collective_timeout_s=self.timeouts.collective_s,
         )
 
@@ -209,9 +209,9 @@ class Session:
         )
 
     def _gpus(self, visit: Visit) -> tuple[str, ...]:
-        """Digests of the GPUs of the ranks; none where the ranks compute on the CPU."""
+        """Digests of the GPUs of this node's ranks; none where they compute on the CPU."""
         platform = self.setting.plan.platform(visit.platform)
-        gpus = self.setting.machine.facts.gpus[: platform.world_size]
+        gpus = self.setting.machine.facts.gpus[: platform.per_node]
         return tuple(gpu.uuid_digest for gpu in gpus) if platform.device == "cuda" else ()
 
     def _note_holders(self, launcher: int) -> None:

@@ -15,15 +15,16 @@ from typing import Any
 from commwall.host.environments import manifest_path, read_manifest
 from commwall.host.lockfiles import lock_digest, lock_path, read_lock
 from commwall.host.locks import checkout_is_held
-from commwall.host.machine import Machine, probe_machine
+from commwall.host.machine import Machine
 from commwall.measure.configuration import RESOLVED_NAME, Campaign, load, resolved_text
+from commwall.measure.nodes import most_nodes, planned_machine
 from commwall.measure.planning import build_plan, campaign_id
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.layout import Layout
 from commwall.records.predictions import is_published
 from commwall.records.state import write_state
 from commwall.records.store import model_text, read_plan, same_plan, write_if_different
-from commwall.schema.base import Model
+from commwall.schema.base import Model, PositiveInt
 from commwall.schema.case import SuiteName
 from commwall.schema.config import Config
 from commwall.schema.errors import CommwallError, ConfigError, LaunchError, PlanError
@@ -45,6 +46,8 @@ class PreparedCampaign(Model):
     """True if this machine measures it now."""
     suites: tuple[SuiteName, ...]
     """Suites whose state was written; empty if the plan cannot be read."""
+    nodes: dict[SuiteName, PositiveInt] = {}
+    """Machines that each suite is measured on; none for another machine's campaign."""
     problems: tuple[str, ...] = ()
 
 
@@ -93,7 +96,7 @@ def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
 
 
 def _prepare(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
-    machine = probe_machine()
+    machine = planned_machine(root, overrides)
     wanted = load(root, overrides, has_gpu=bool(machine.facts.gpus))
     drop_unwanted_environments(root, wanted.config)
     identity = environment_identity(root, wanted.config)
@@ -123,7 +126,7 @@ def examine_only(root: Path, overrides: Mapping[str, Any] | None = None) -> Prep
     """
     with suppress(FileNotFoundError, ConfigError):  # absent, or of another version
         return parse_json_model(Prepared, (root / PREPARED_NAME).read_bytes(), PREPARED_NAME)
-    facts = probe_machine().facts
+    facts = planned_machine(root, overrides).facts
     wanted = load(root, overrides, has_gpu=bool(facts.gpus))
     mine = tuple(
         PreparedCampaign(
@@ -178,8 +181,8 @@ def _prepare_mine(
     for suite in plan.suites:
         key = freshness_key(suite.suite, identity)
         write_state(layout, plan, suite.suite, key, datetime.now(UTC))
-    suites = tuple(suite.suite for suite in plan.suites)
-    return PreparedCampaign(id=plan.id, mine=True, suites=suites)
+    nodes = {suite.suite: most_nodes(plan, suite.suite) for suite in plan.suites}
+    return PreparedCampaign(id=plan.id, mine=True, suites=tuple(nodes), nodes=nodes)
 
 
 def _freeze(layout: Layout, plan: Plan) -> Plan:

@@ -11,17 +11,20 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from commwall.host.energy import EnergySampler, Meter
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.loopback import LoopbackSampler
-from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of
+from commwall.host.one_node import OneNodeMeter
+from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of, seen_by
 from commwall.host.secrecy import without_places
+from commwall.host.slurm import free_port, on_each_node
 from commwall.measure.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
 from commwall.records.state import AccidentCause
 from commwall.records.store import model_text, write_atomically
@@ -46,9 +49,16 @@ KEPT_VARIABLES = ("NCCL_NVLS_ENABLE",)
 because the machine cannot bear it. No treatment may overrule it (`commwall.measure.admission`)."""
 SIGNS: tuple[tuple[AccidentCause, re.Pattern[str]], ...] = (
     ("disk_full", re.compile(r"No space left on device|Disk quota exceeded")),
+    (
+        "node_lost",
+        re.compile(
+            r"NODE FAILURE|Node failure on|io error with slurmstepd"
+            r"|failed on node \S+: (Communication|Unable to contact)"
+        ),
+    ),
     ("gpu_lost", re.compile(r"GPU is lost|fallen off the bus|device-side error.*unrecoverable")),
     ("timeout", re.compile(r"[Tt]imed out|timeout caused|operation timeout")),
-    ("killed", re.compile(r"exitcode\s*:\s*-\d+ \(pid")),
+    ("killed", re.compile(r"exitcode\s*:\s*-\d+ \(pid|STEP \S+ ON \S+ CANCELLED AT")),
 )
 """What the end of a log tells of an accident; the first that is found counts.
 
@@ -105,6 +115,8 @@ class LaunchOutcome:
 class _Watch:
     """What is known of a running launch."""
 
+    look: Callable[[], dict[str, str]]
+    """Finds the variables of its processes."""
     deadline: float
     case: str | None = None
     """Case that is under way."""
@@ -140,18 +152,21 @@ def run_launch(request: LaunchRequest, launch: Launch) -> LaunchOutcome:
     mark = uuid.uuid4().hex
     environment = worker_environment(request, mark)
     meter = GpuMeter(launch.gpus, mark=mark) if launch.gpus else EnergySampler()
-    loopback = LoopbackSampler() if launch.gpus else None
+    nodes = request.platform.nodes
+    loopback = LoopbackSampler() if launch.gpus and nodes == 1 else None
     with meter as energy, loopback or nullcontext(), launch.log.open("wb") as stream:
-        process = _spawn(path, launch, environment, stream.fileno())
+        process = _spawn(_command(path, launch, nodes), launch, environment, stream.fileno())
         try:
             launch.on_start(process.pid)
-            watch = _watch(process, launch)
+            look = partial(environment_of, process.pid) if nodes == 1 else partial(seen_by, mark)
+            watch = _watch(process, launch, look)
         finally:
             left = end_launch(process.pid, mark, launch.grace_s)
         if left:
             raise _stuck(left)
         code = process.wait()
-    outcome = _outcome(request, launch, watch, code, environment, energy)
+    whole = energy if nodes == 1 else OneNodeMeter(energy, nodes)
+    outcome = _outcome(request, launch, watch, code, environment, whole)
     return replace(outcome, loopback=loopback)
 
 
@@ -187,10 +202,23 @@ def _write_request(request: LaunchRequest, folder: Path) -> Path:
     return path
 
 
+def _command(path: Path, launch: Launch, nodes: int) -> list[str]:
+    """What becomes the workers: the launcher, or srun, which starts a launcher on each node.
+
+    Slurm gives srun's processes a parent of its own; srun is tied to this process instead, by
+    SIGTERM, on which it ends them all.
+    """
+    parent = str(os.getpid())
+    launcher = [sys.executable, "-m", launch.module, str(path)]
+    if nodes == 1:
+        return [*launcher, "--parent", parent]
+    tied = [sys.executable, "-m", "commwall.host.tied", parent]
+    return [*tied, *on_each_node(nodes, [*launcher, "--port", str(free_port())])]
+
+
 def _spawn(
-    path: Path, launch: Launch, environment: Mapping[str, str], output: int
+    command: Sequence[str], launch: Launch, environment: Mapping[str, str], output: int
 ) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", launch.module, str(path), "--parent", str(os.getpid())]
     try:
         return subprocess.Popen(
             command,
@@ -210,13 +238,15 @@ def _spawn(
         ) from error
 
 
-def _watch(process: subprocess.Popen[bytes], launch: Launch) -> _Watch:
+def _watch(
+    process: subprocess.Popen[bytes], launch: Launch, look: Callable[[], dict[str, str]]
+) -> _Watch:
     """Follow the log until the launcher has ended or a deadline has passed."""
-    watch = _Watch(deadline=time.monotonic() + launch.timeouts.startup_s)
+    watch = _Watch(look, deadline=time.monotonic() + launch.timeouts.startup_s)
     with launch.log.open("rb") as log:
         while True:
             ended = process.poll() is not None
-            _note_progress(log.read(), watch, launch, process.pid)
+            _note_progress(log.read(), watch, launch)
             if ended:
                 return watch
             if time.monotonic() > watch.deadline:
@@ -225,13 +255,13 @@ def _watch(process: subprocess.Popen[bytes], launch: Launch) -> _Watch:
             time.sleep(POLL_S)
 
 
-def _note_progress(news: bytes, watch: _Watch, launch: Launch, pid: int) -> None:
+def _note_progress(news: bytes, watch: _Watch, launch: Launch) -> None:
     """Take note of whole lines; the beginning of one waits for its end."""
     lines, newline, watch.unfinished = (watch.unfinished + news).rpartition(b"\n")
     for found in PROGRESS.finditer(lines + newline):
         case, leg = (part.decode(errors="replace") for part in found.groups())
         if not watch.begun:
-            watch.variables = environment_of(pid)
+            watch.variables = watch.look()
         if case != watch.case:
             watch.deadline = time.monotonic() + launch.timeouts.case_s
         watch.begun, watch.case = True, case

@@ -22,6 +22,7 @@ from commwall.readers.nccl_tests_table import PerfTable, SizeRow, Timing, read_t
 from commwall.schema.case import LEAST_MESSAGE_BYTES, SIZE_STEP, CollectivesCase
 from commwall.schema.collective import Collective
 from commwall.schema.metrics import METRICS
+from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import Gap, LaunchRequest, Series
 from commwall.schema.units import size_text
 
@@ -57,6 +58,10 @@ class Yardstick:
 
     build: Path
     timeout_s: float
+
+    def measures(self, platform: PlannedPlatform) -> bool:
+        """Whether it can stand beside a platform: one process takes the GPUs of one machine."""
+        return platform.device == "cuda" and platform.nodes == 1
 
     def measure(
         self,

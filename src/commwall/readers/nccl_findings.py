@@ -21,6 +21,7 @@ _ENV = re.compile(r"(NCCL_[A-Z0-9_]{1,80}) set by environment to (.*)")
 _USING = re.compile(r"Using (?:internal )?[Nn]etwork (\S.{0,60}?)\s*$")
 _NETWORKS = ("IB", "Socket", "Libfabric", "AWS Libfabric", "IBext", "OFI", "FasTrak")
 _NET_USING = re.compile(r"NET/([A-Za-z][^:/]{0,60}?) ?: Using (?:interface |\[[0-9]+\])")
+_CARD = re.compile(r"\[([0-9]{1,3})\][\w.-]{1,60}:[0-9]{1,3}/(IB|RoCE)(?= |$)")
 _ADDRESS = re.compile(r"Using (?:\[0\])?[\w.@-]{1,40}:([0-9a-fA-F.:%\w]{3,60})<[0-9]{1,5}>")
 _LOOPBACK = ("127.", "::1", "fe80")
 _CHUNK = re.compile(r"P2P Chunksize set to ([0-9]{1,12})\s*$")
@@ -74,6 +75,8 @@ class Findings:
     errors: dict[str, int] = field(default_factory=dict)
     signs: dict[str, int] = field(default_factory=dict)
     """Sign of NVLink, and the first line that has it."""
+    cards: dict[str, set[str]] = field(default_factory=dict)
+    """Number of a network card -> IB or RoCE; both if processes do not agree."""
     addresses: dict[tuple[str, int], str] = field(default_factory=dict)
     """Host and process -> network address that it is reached at."""
     nvls: bool | None = None
@@ -125,6 +128,8 @@ class Findings:
             self.networks.setdefault(found[1], line.number)
         elif found := _NET_USING.match(line.says):
             self.networks_found.setdefault(found[1], line.number)
+            for number, kind in _CARD.findall(line.says):
+                self.cards.setdefault(number, set()).add(kind)
 
     def _take_nvls(self, line: LogLine) -> None:
         if "is available on dev" in line.says:

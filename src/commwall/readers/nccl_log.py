@@ -38,6 +38,8 @@ class NcclLog(Reading):
     network: str | None = None
     gdr: bool | None = None
     """Whether some network hop reads and writes GPU memory directly; None without such a hop."""
+    cards: dict[str, str] | None = None
+    """Number of a network card -> IB or RoCE, where all processes agree."""
     transports: tuple[RankTransport, ...] | None = None
     pair_transports: dict[str, tuple[str, ...]] | None = None
     """Unordered pair of ranks, `0-1` -> transports between them."""
@@ -142,6 +144,7 @@ def _log_of(main: Communicator, findings: Findings, paths: Paths, communicators:
         rank_hosts={str(rank): host for rank, host in sorted(paths.hosts.items())} or None,
         network=network,
         gdr=True if True in gdr else (False if gdr == {False} else None),
+        cards={n: min(kinds) for n, kinds in findings.cards.items() if len(kinds) == 1} or None,
         transports=transports_of(main),
         pair_transports=paths.pairs,
         p2p_fallback=paths.fallback,

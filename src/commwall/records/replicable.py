@@ -17,6 +17,7 @@ MUST_AGREE = (
     "protocol.version",
     "platform.device",
     "platform.world_size",
+    "platform.nodes",
     "platform.path",
     "machine.fingerprint",
     "machine.cpu_model",

@@ -16,7 +16,9 @@ from commwall.schema.case import SuiteName
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
 
-AccidentCause = Literal["timeout", "killed", "contended", "gpu_lost", "disk_full", "launch_failed"]
+AccidentCause = Literal[
+    "timeout", "killed", "contended", "gpu_lost", "node_lost", "disk_full", "launch_failed"
+]
 """What would not necessarily come again; leaves no record, the next run repeats it."""
 
 

@@ -78,19 +78,22 @@ def same_machine_lines(page: Page) -> Iterator[str]:
         return
     rounds: dict[tuple[str, int], set[object]] = {}
     for record in records:
-        machine = record.machine
-        identity = (machine.boot_digest, tuple(gpu.uuid_digest for gpu in machine.gpus))
+        identity = tuple(
+            (one.boot_digest, tuple(gpu.uuid_digest for gpu in one.gpus)) for one in record.machines
+        )
         rounds.setdefault((record.id.suite, record.id.round), set()).add(identity)
     mixed = [f"{suite} round {round_}" for (suite, round_), own in rounds.items() if len(own) > 1]
-    boots = {record.machine.boot_digest for record in records}
-    if None in boots:
+    boots = {tuple(one.boot_digest for one in record.machines) for record in records}
+    if None in {boot for own in boots for boot in own}:
         yield "The boots behind the records are not all known."
     if mixed:
         yield f"Not one machine: {', '.join(mixed)} mix boots or GPUs; they are not compared."
     else:
         same = "boot and GPUs" if any(record.machine.gpus for record in records) else "boot"
+        nodes = max(len(record.machines) for record in records)
+        them = f"the same {nodes} machines, each" if nodes > 1 else "one machine,"
         yield (
-            f"Within every round all platforms are one machine, of one {same}; they differ in the "
+            f"Within every round all platforms are {them} of one {same}; they differ in the "
             "treatment of the link."
         )
     yield _boots_text(len(boots))
@@ -292,7 +295,8 @@ def _treatment_row(page: Page, platform: PlannedPlatform) -> tuple[str, ...]:
     return (
         page.analysis.names[platform.name],
         platform.name,
-        f"{platform.world_size} x {platform.device}",
+        f"{platform.world_size} x {platform.device}"
+        + (f" on {platform.nodes} nodes" if platform.nodes > 1 else ""),
         treatment_text(platform.treatment),
         label.stands_for,
         label.does_not_cover,

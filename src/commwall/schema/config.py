@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from commwall.schema.base import Bytes, Duration, Model, Name, Samples, WorldSize
+from commwall.schema.base import Bytes, Duration, Model, Name, PositiveInt, Samples, WorldSize
 from commwall.schema.case import (
     LEGS,
     CollectivesCase,
@@ -24,6 +24,8 @@ from commwall.schema.treatment import LinkPath, Treatment
 Count = Annotated[Samples, Field(strict=True)]
 """A number of samples or tokens; `true` and `4.0` are none."""
 Rounds = Annotated[int, Field(strict=True, gt=0, le=1000)]
+SlurmWord = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.,:&|*()\[\]-]*$")]
+"""What Slurm takes for a name, a list or an expression; no blank, quote or sign of a shell."""
 Seed = Annotated[int, Field(strict=True, gt=-(2**53), lt=2**53)]
 """Small enough that what the workers make of it, a seed of each rank, stays within 64 bit."""
 
@@ -62,6 +64,21 @@ class Yardsticks(Model):
     """Folder with the programs of nccl-tests; null runs none."""
 
 
+class Slurm(Model):
+    """Where Slurm sends the measuring jobs; used with `--profile profiles/slurm` only."""
+
+    node: str | None = None
+    """File that says what a node is (`commwall probe` on one writes it); null where this machine
+    itself measures."""
+    partition: SlurmWord | None = None
+    account: SlurmWord | None = None
+    constraint: SlurmWord | None = None
+    gres: SlurmWord | None = None
+    """Generic resources of each node, such as `gpu:8`."""
+    runtime_min: Annotated[PositiveInt, Field(strict=True, le=43200)] = 240
+    """Time limit of a job [min]."""
+
+
 class Config(Model):
     """The main configuration file."""
 
@@ -70,6 +87,7 @@ class Config(Model):
     environments: Environments = Environments()
     timeouts: Timeouts = Timeouts()
     yardsticks: Yardsticks = Yardsticks()
+    slurm: Slurm = Slurm()
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Confidence level of all intervals."""
 
@@ -84,6 +102,8 @@ class PlatformConfig(Model):
     device: Literal["cpu", "cuda"]
     world_size: Annotated[WorldSize, Field(strict=True)] | Literal["all"]
     """Processes of a launch, one a device; `all` takes all GPUs."""
+    nodes: Annotated[WorldSize, Field(strict=True)] = 1
+    """Machines that the processes are spread over evenly; several need Slurm."""
     where: Where | None = None
     """Machines on which the platform exists; null is every machine."""
     treatment: Treatment

@@ -23,10 +23,25 @@ class PlannedPlatform(Model):
     """Where the processes compute."""
     world_size: WorldSize
     """Processes of a launch, one a device."""
+    nodes: WorldSize = 1
+    """Machines of one kind that the processes are spread over, as many on each."""
     treatment: Treatment
     """How the link is chosen."""
     path: LinkPath | None = None
     """Way that the traffic must be seen to take; null claims none."""
+
+    @property
+    def per_node(self) -> int:
+        """Processes on each machine."""
+        return self.world_size // self.nodes
+
+    @model_validator(mode="after")
+    def _spread_evenly(self) -> Self:
+        if self.world_size % self.nodes:
+            raise ValueError(
+                f"world_size {self.world_size} cannot be spread evenly over {self.nodes} nodes"
+            )
+        return self
 
 
 class Comparison(Model):

@@ -163,6 +163,8 @@ class Record(Model):
     protocol: Protocol
     platform: PlannedPlatform
     machine: MachineFacts
+    other_nodes: tuple[MachineFacts, ...] = ()
+    """The other machines of a launch on several, in the order of their ranks."""
     software: SoftwareFacts
     series: tuple[Series, ...] = ()
     nccl_choices: tuple[NcclChoice, ...] = ()
@@ -172,6 +174,11 @@ class Record(Model):
     checks: tuple[Check, ...] = ()
     marks: tuple[Mark, ...] = ()
     gaps: tuple[Gap, ...] = ()
+
+    @property
+    def machines(self) -> tuple[MachineFacts, ...]:
+        """All machines of the launch, in the order of their ranks."""
+        return (self.machine, *self.other_nodes)
 
     def content_digest(self) -> str:
         """Digest of everything but `digest` itself."""

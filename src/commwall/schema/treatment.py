@@ -9,9 +9,12 @@ from pydantic import Field
 
 from commwall.schema.base import Model
 
-LinkPath = Literal["nvlink", "pcie_peer", "host_staged", "socket"]
+LinkPath = Literal["nvlink", "pcie_peer", "host_staged", "socket", "ib", "roce"]
 """A way between two GPUs: direct by NVLink or PCIe, through host memory, through the network
-stack."""
+stack; between machines the network stack, InfiniBand or RoCE."""
+
+BETWEEN_MACHINES: tuple[LinkPath, ...] = ("ib", "roce", "socket")
+"""Ways that join machines; the last one also joins GPUs of one."""
 
 
 class Label(Model):

@@ -3,7 +3,8 @@
 Layer: workers. Reads and writes the launch's rendezvous file. Three ways to talk, apart on
 purpose: the measured process group (emulated link, gloo or NCCL); a small gloo group for
 agreements while measuring, which the link neither delays nor counts; and a store, for
-everything that must not be a collective. The store's server listens on the loopback only.
+everything that must not be a collective. The store's server listens where torchrun's does: on the
+loopback, or on the first of several nodes at the address by which the others reach it.
 """
 
 import os
@@ -21,7 +22,6 @@ from commwall.workers import links
 from commwall.workers.lanes import LinkCounters
 from commwall.workers.outcomes import Unsupported
 
-_LOOPBACK = "127.0.0.1"
 _AS_LONG_AS_THE_SUPERVISOR_ALLOWS = timedelta(days=7)
 
 
@@ -95,8 +95,8 @@ def device_of(platform: PlannedPlatform) -> torch.device:
     if isinstance(platform.treatment, EmulatedLink):
         raise _unsupported(platform, "treatment emulated on device cuda", "device cpu")
     found = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if found < platform.world_size:
-        needed = f"{platform.world_size}, one a rank"
+    if found < platform.per_node:
+        needed = f"{platform.per_node}, one a rank"
         raise _unsupported(platform, f"{found} CUDA device(s) seen by torch", needed)
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
@@ -132,17 +132,18 @@ def join(request: LaunchRequest) -> Group:
 
 
 def _open_store(folder: Path, rank: int, size: int, timeout: timedelta) -> dist.Store:
-    """A store whose server, in rank 0, listens on the loopback; its port is told by file."""
+    """A store whose server, in rank 0, listens where torchrun's does; its port is told by file."""
+    address = os.environ["MASTER_ADDR"]
     meeting = dist.FileStore(str(folder.resolve() / "rendezvous.port"), size)
     if rank > 0:
         meeting.set_timeout(timeout)
         port = int(meeting.get("port"))
-        return dist.TCPStore(_LOOPBACK, port, size, is_master=False, timeout=timeout)
-    listener = socket.create_server((_LOOPBACK, 0))
+        return dist.TCPStore(address, port, size, is_master=False, timeout=timeout)
+    listener = socket.create_server((address, 0))
     port = listener.getsockname()[1]
     meeting.set("port", str(port))
     return dist.TCPStore(
-        _LOOPBACK,
+        address,
         port,
         size,
         is_master=True,
