@@ -93,7 +93,7 @@ def read_beside(wildcards) -> list[str]:
 
 def nodes_of(wildcards) -> int:
     """Machines that a suite is measured on."""
-    return NODES[wildcards.c][wildcards.suite]
+    return NODES[wildcards.c].get(wildcards.suite, 1)
 
 
 def all_cores(wildcards) -> int:

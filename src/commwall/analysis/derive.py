@@ -224,7 +224,7 @@ FORMULAS: tuple[Formula, ...] = (
     ),
     Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
     Formula("packing_time_s", ("packed", "nosync"), lambda r, s: s["packed"] - s["nosync"]),
-    Formula("exchange_cost_s", ("full", "packed"), lambda r, s: s["full"] - s["packed"]),
+    Formula("exchange_cost_time_s", ("full", "packed"), lambda r, s: s["full"] - s["packed"]),
     Formula(
         "overlap_ratio",
         ("full", "nosync", "comm"),

@@ -47,7 +47,7 @@ class PreparedCampaign(Model):
     suites: tuple[SuiteName, ...]
     """Suites whose state was written; empty if the plan cannot be read."""
     nodes: dict[SuiteName, PositiveInt] = {}
-    """Machines that each suite is measured on; none for another machine's campaign."""
+    """Machines of each suite that is measured on more than one."""
     problems: tuple[str, ...] = ()
 
 
@@ -181,8 +181,10 @@ def _prepare_mine(
     for suite in plan.suites:
         key = freshness_key(suite.suite, identity)
         write_state(layout, plan, suite.suite, key, datetime.now(UTC))
-    nodes = {suite.suite: most_nodes(plan, suite.suite) for suite in plan.suites}
-    return PreparedCampaign(id=plan.id, mine=True, suites=tuple(nodes), nodes=nodes)
+    suites = tuple(suite.suite for suite in plan.suites)
+    nodes = {suite: most_nodes(plan, suite) for suite in suites}
+    several = {suite: count for suite, count in nodes.items() if count > 1}
+    return PreparedCampaign(id=plan.id, mine=True, suites=suites, nodes=several)
 
 
 def _freeze(layout: Layout, plan: Plan) -> Plan:

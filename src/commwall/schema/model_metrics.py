@@ -67,7 +67,7 @@ MODEL_METRICS = (
         source=DESIGN,
     ),
     Metric(
-        id="exchange_cost_s",
+        id="exchange_cost_time_s",
         unit="s",
         direction="lower",
         kind="derived",
