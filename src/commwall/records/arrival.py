@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from commwall.records.bundle import LIST_NAME, BundleError, BundleList, entry, kind_of
-from commwall.records.layout import Layout
+from commwall.records.layout import TAKEN, Layout
 from commwall.records.predictions import (
     basis,
     is_published,
@@ -41,6 +42,15 @@ from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
 
 MIB = 2**20
+DAMAGE = (
+    *(EOFError, tarfile.TarError, gzip.BadGzipFile, zlib.error),
+    *(ValueError, OverflowError, RecursionError),
+)
+"""What reading an archive raises; the last three of headers that were made to be wrong."""
+_EXTENDING = (
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,27 @@ class _Bounded(io.RawIOBase):
         return got
 
 
+class _Header(tarfile.TarInfo):
+    """A header of the archive; one that extends another must be as short as a long name needs.
+
+    tarfile reads extensions of any size into memory, and some releases of Python need time that
+    grows with the square of it.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """The header in a block.
+
+        Raises:
+            BundleError: if it announces a long extension.
+            tarfile.HeaderError: if it is none.
+        """
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _EXTENDING and not 0 <= header.size <= tarfile.BLOCKSIZE:
+            raise _refused(f"a header extended by {header.size} byte")
+        return header
+
+
 def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival:
     """Check a bundle and place its campaign.
 
@@ -102,6 +133,8 @@ def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival
             differs from what is here.
     """
     listed, files = read_files(path, limits or Limits())
+    if listed.campaign in TAKEN:
+        raise _refused(f"a campaign of the name {listed.campaign!r}", "no folder of the pages")
     results = layout.root / "results"
     results.mkdir(exist_ok=True)
     # Inside results/, so that placing is a rename; campaigns are looked for one level higher.
@@ -127,7 +160,7 @@ def read_files(path: Path, limits: Limits) -> tuple[BundleList, dict[str, bytes]
     files: dict[str, bytes] = {}
     with _damage_told(), path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as packed:
         bounded = _Bounded(packed, limits.total_bytes)
-        with tarfile.open(fileobj=bounded, mode="r|") as archive:
+        with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Header) as archive:
             for member in archive:
                 _check_member(member, files, limits)
                 content = archive.extractfile(member)
@@ -157,7 +190,7 @@ def _check_list(files: dict[str, bytes]) -> BundleList:
         raise _refused(f"no {LIST_NAME}", "a file that `commwall bundle` wrote")
     try:
         listed = parse_json_model(BundleList, files.pop(LIST_NAME), LIST_NAME)
-    except (ConfigError, RecursionError) as error:
+    except ConfigError as error:
         raise _refused(f"a {LIST_NAME} that cannot be read: {error}") from error
     absent, strange = listed.files.keys() - files.keys(), files.keys() - listed.files.keys()
     if absent or strange:
@@ -209,8 +242,6 @@ def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
         place = Path(error.parts["where"] or LIST_NAME).name
         found = f"{place}: {error.what}: {error.parts['found']}"
         raise _refused(found, "valid files only") from error
-    except RecursionError as error:
-        raise _refused("a file nested too deeply to be read", "valid files only") from error
     return plan
 
 
@@ -298,8 +329,8 @@ def _records(files: Mapping[str, bytes]) -> list[str]:
 def _damage_told() -> Iterator[None]:
     try:
         yield
-    except (EOFError, tarfile.TarError, gzip.BadGzipFile, zlib.error) as error:
-        found = f"it is damaged or cut short: {error}"
+    except DAMAGE as error:
+        found = f"it is damaged, cut short or no bundle: {error}"
         raise _refused(found, "a whole file as `commwall bundle` wrote it") from error
 
 

@@ -6,7 +6,7 @@ Everything that renders starts from an index and never looks for record files it
 
 from commwall.records.layout import Layout
 from commwall.records.state import Accident, Attempt, read_attempt, read_state
-from commwall.records.store import read_plan
+from commwall.records.store import content_of, read_plan
 from commwall.records.todo import Due, Finding, examine, todo
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
@@ -74,7 +74,7 @@ def read_index(layout: Layout, campaign: str) -> Index:
     path = layout.index_path(campaign)
     if not path.exists():
         raise _no_campaign(layout, campaign)
-    return parse_json_model(Index, path.read_bytes(), f"results/{campaign}/{path.name}")
+    return parse_json_model(Index, content_of(path), f"results/{campaign}/{path.name}")
 
 
 def _no_campaign(layout: Layout, campaign: str) -> PlanError:

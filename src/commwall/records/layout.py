@@ -10,6 +10,8 @@ from pathlib import Path
 from commwall.schema.base import NAME_PATTERN
 
 _CAMPAIGN = re.compile(NAME_PATTERN)
+TAKEN = frozenset({"site", "pages"})
+"""Folders in `results/` that are made anew with the pages; no campaign may have their names."""
 
 
 @dataclass(frozen=True)
@@ -91,5 +93,5 @@ class Layout:
 
         A folder whose name no campaign can have (a copy "x (2)", say) is none.
         """
-        folders = (path.parent.name for path in self.root.glob("results/*/plan.json"))
-        return tuple(sorted(name for name in folders if _CAMPAIGN.fullmatch(name)))
+        folders = {path.parent.name for path in self.root.glob("results/*/plan.json")}
+        return tuple(sorted(name for name in folders - TAKEN if _CAMPAIGN.fullmatch(name)))
