@@ -72,9 +72,13 @@ class Layout:
         """The page from which all others are reached."""
         return self.site_dir() / "index.html"
 
+    def states_dir(self, campaign: str) -> Path:
+        """What the workflow knows of a campaign."""
+        return self.root / ".cw" / campaign
+
     def state_path(self, campaign: str, suite: str) -> Path:
         """What the workflow knows of a suite's records."""
-        return self.root / ".cw" / campaign / f"{suite}.state"
+        return self.states_dir(campaign) / f"{suite}.state"
 
     def verified_path(self, campaign: str, suite: str) -> Path:
         """What the last look at a suite's records found valid."""
