@@ -110,7 +110,7 @@ def test_a_stopped_rank_is_ended_like_a_hung_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Unable to determine the device handle for GPU0: 0000:18:00.0: GPU is lost. Reboot the system",
+        "Unable to determine the device handle for GPU0: 0000:18:00.0: GPU is lost. Reboot",
         "NVRM: Xid (PCI:0000:18:00): 79, pid=1, GPU has fallen off the bus.",
         "RuntimeError: CUDA error: unknown error",
         "AcceleratorError: CUDA error: uncorrectable NVLink error detected during the execution",

@@ -13,7 +13,7 @@ import pytest
 def small_disk(place: Path, size: str) -> Iterator[Path]:
     """Mount an empty file system of limited size at a folder, and unmount it at the end.
 
-    The test is skipped where the system allows no mounts: only root may, and not in every container.
+    The test is skipped where no mounts are allowed: only root may, and not in every container.
 
     Args:
         place: the folder; it is made if it is not there, and its content is out of sight meanwhile.

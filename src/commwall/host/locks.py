@@ -2,8 +2,9 @@
 
 Layer: host. Writes `<device>.lock` into one folder for all users of a machine (`commwall-locks`
 in /tmp; the variable COMMWALL_LOCKS names another), and the checkout's `.cw/run.lock` and
-`.cw/start.lock`. The kernel frees a lock when the last process that has its descriptor open ends, however it ends;
-workers inherit a device's descriptor, so that one left behind still holds the device.
+`.cw/start.lock`. The kernel frees a lock when the last process that has its descriptor open ends,
+however it ends; workers inherit a device's descriptor, so that one left behind still holds the
+device.
 """
 
 import fcntl
