@@ -220,6 +220,12 @@ def test_no_campaign_has_the_name_of_a_folder_that_is_made_anew(tmp_path: Path, 
     layout = Layout(tmp_path)
     store.write_atomically(layout.plan_path(name), model_text(_planned(id=name)))
     assert layout.campaigns() == ()
+    listed = BundleList(campaign=name, files={})
+    text = model_text(listed).encode()
+    bundle = _header("bundle.json", size=len(text)) + text + bytes(-len(text) % 512 + 1024)
+    (tmp_path / "b.tar.gz").write_bytes(gzip.compress(bundle))
+    with pytest.raises(BundleError, match=f"name '{name}'"):
+        take_in(layout, tmp_path / "b.tar.gz")
 
 
 # Texts -------------------------------------------------------------------------------------
@@ -237,7 +243,7 @@ _LAUGHS = "a0: &a0 [x, x]\n" + "".join(
         ("confidence: &a {<<: *a, x: 1}\n", "aliases are written out"),
         (f"confidence: 0x{'f' * 5000}\n", "whole number of 5002 characters"),
         (f"confidence: {'1:' * 5000}1\n", "whole number of 10001 characters"),
-        ("x: " + "y" * MIB, "more than 1048576"),
+        ("x: " + "y" * MIB, "more than 262144"),
         ("campaigns: !!python/object/apply:os.system ['touch made']\n", "python/object/apply"),
         ("campaigns: !!python/name:os.system\n", "python/name"),
         ("campaigns: !!python/module:os\n", "python/module"),

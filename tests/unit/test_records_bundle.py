@@ -419,3 +419,33 @@ def test_the_verbs_write_and_take_in(
         assert not [n for n in read_files(tmp_path / "b.tar.gz", Limits())[1] if n.endswith(".log")]
     assert main(["import", str(tmp_path / "gone.tar.gz")]) == 2
     assert main(["bundle", "nothing"]) == 2
+
+
+def test_a_record_that_the_plan_does_not_ask_for_is_refused(here: Layout, bundle: Path) -> None:
+    def less(files: Members) -> Members:
+        """The plan without its second round, or without a platform."""
+        content = json.loads(files["plan.json"])
+        content["suites"][0]["orders"] = content["suites"][0]["orders"][:1]
+        return {**files, "plan.json": json.dumps(content).encode()}
+
+    assert "r02.json is a record that the plan does not ask for" in refused(
+        here, repacked(bundle, less)
+    )
+
+
+def test_records_that_depart_from_an_edited_plan_are_counted_and_told(
+    here: Layout,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def edit(content: Members) -> object:
+        (case,) = content["suites"][0]["cases"].values()  # type: ignore[call-overload,index]
+        return case.update(batch_per_gpu=64)
+
+    repacked(bundle, edited("plan.json", edit))
+    monkeypatch.chdir(here.root)
+    assert main(["import", str(bundle)]) == 0
+    assert "4 of its records were measured otherwise" in capsys.readouterr().out
+    findings = examine(here, read_plan(here.plan_path(CAMPAIGN)), "training", None)
+    assert {finding.standing for finding in findings} == {"stale", "missing"}

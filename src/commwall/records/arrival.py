@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from commwall.records.bundle import LIST_NAME, BundleError, BundleList, entry, kind_of
+from commwall.records.comparable import not_as_planned
 from commwall.records.layout import TAKEN, Layout
 from commwall.records.predictions import (
     basis,
@@ -73,6 +74,8 @@ class Arrival:
     """Records that were not here before."""
     known: int
     """Records that were here already."""
+    departing: int
+    """Records of the bundle that were measured otherwise than its plan says."""
 
 
 class _Bounded(io.RawIOBase):
@@ -141,11 +144,11 @@ def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival
     with tempfile.TemporaryDirectory(prefix=".import-", dir=results) as folder:
         staged = Layout(Path(folder))
         _stage(staged, listed.campaign, files)
-        plan = _checked(staged, listed.campaign, files)
+        plan, departing = _checked(staged, listed.campaign, files)
         if layout.campaign_dir(plan.id).exists():
-            return _merge(layout, staged, plan.id, files)
+            return Arrival(plan.id, *_merge(layout, staged, plan.id, files), departing)
         staged.campaign_dir(plan.id).rename(layout.campaign_dir(plan.id))
-    return Arrival(plan.id, len(_records(files)), 0)
+    return Arrival(plan.id, len(_records(files)), 0, departing)
 
 
 def read_files(path: Path, limits: Limits) -> tuple[BundleList, dict[str, bytes]]:
@@ -219,8 +222,8 @@ def _stage(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> None:
         path.write_bytes(content)
 
 
-def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
-    """The plan, once every file is what its name says."""
+def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> tuple[Plan, int]:
+    """The plan, once every file is what its name says, and how many records depart from it."""
     if "plan.json" not in files:
         raise _refused("no plan.json", "a campaign with its plan")
     folder = staged.campaign_dir(campaign)
@@ -234,25 +237,33 @@ def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
                 read_attempt(folder / name)
             elif kind_of(name) == "environment":
                 parse_json_model(Manifest, files[name], name)
-        for name in _records(files):
-            _check_record(folder / name, name, plan)
+        departing = sum(_departs(folder / name, name, plan) for name in _records(files))
     except BundleError:
         raise
     except CommwallError as error:
         place = Path(error.parts["where"] or LIST_NAME).name
         found = f"{place}: {error.what}: {error.parts['found']}"
         raise _refused(found, "valid files only") from error
-    return plan
+    return plan, departing
 
 
-def _check_record(path: Path, name: str, plan: Plan) -> None:
+def _departs(path: Path, name: str, plan: Plan) -> bool:
+    """Whether a record, which must belong to the plan, was measured otherwise than it says."""
     record = read_record(path)
     if record.machine.fingerprint != plan.fingerprint:
         raise _refused(f"{name} was measured on another kind of machine than the plan names")
+    place = record.id
+    planned = {suite.suite: suite for suite in plan.suites}.get(place.suite)
+    cases = planned.platforms.get(place.platform, ()) if planned else ()
+    if planned is None or place.case not in cases or place.round > planned.rounds:
+        raise _refused(f"{name} is a record that the plan does not ask for")
+    return not_as_planned(record, plan) is not None
 
 
-def _merge(layout: Layout, staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Arrival:
-    """Add what is new to a campaign that is here already, or refuse."""
+def _merge(
+    layout: Layout, staged: Layout, campaign: str, files: Mapping[str, bytes]
+) -> tuple[int, int]:
+    """Add what is new to a campaign that is here already, or refuse; records added and known."""
     _refuse_other_plan(layout, staged, campaign)
     new, old = _digests(staged, campaign), _digests(layout, campaign)
     _refuse_conflicts(campaign, new, old)
@@ -269,7 +280,7 @@ def _merge(layout: Layout, staged: Layout, campaign: str, files: Mapping[str, by
         damaged = kind_of(name) == "record" and name not in old
         if damaged or not path.exists():
             write_atomically(path, files[name].decode())
-    return Arrival(campaign, len(set(new) - set(old)), len(set(new) & set(old)))
+    return len(set(new) - set(old)), len(set(new) & set(old))
 
 
 def _refuse_other_plan(layout: Layout, staged: Layout, campaign: str) -> None:

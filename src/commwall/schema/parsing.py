@@ -24,8 +24,8 @@ M = TypeVar("M", bound=BaseModel)
 
 MOST_VALUES = 1_000_000
 """Of a JSON text, about; a record with more numbers would be larger than a bundle takes."""
-LONGEST_YAML = 2**20
-"""Characters of a YAML text; a mebibyte takes seconds to read."""
+LONGEST_YAML = 2**18
+"""Characters of a YAML text; so many take two seconds to read."""
 MOST_NODES = 100_000
 """Values of a YAML text with all its aliases written out."""
 LONGEST_WHOLE_NUMBER = 40
