@@ -1,6 +1,7 @@
 """Plans: the same every time, in orders that balance drift, with their time told beforehand."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
