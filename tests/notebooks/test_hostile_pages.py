@@ -19,7 +19,7 @@ from tests.notebooks.inline import page
 
 SHOWN = (
     *((many.CAMPAIGN, name) for name in PAGES),
-    *((gpus.CAMPAIGN, name) for name in ("summary", "energy", "platforms")),
+    *((gpus.CAMPAIGN, name) for name in ("summary", "energy", "platforms", "trends")),
 )
 ATTRIBUTES = {
     *("alt", "charset", "class", "colspan", "content", "href", "http-equiv", "id", "lang", "name"),

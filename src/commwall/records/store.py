@@ -160,7 +160,8 @@ def read_record(path: Path) -> Record:
 
 
 def _is_sealed(data: dict[str, Any]) -> bool:
-    return digest({key: value for key, value in data.items() if key != "digest"}) == data["digest"]
+    content = {key: value for key, value in data.items() if key != "digest"}
+    return digest(content) == str(data["digest"])
 
 
 def read_plan(path: Path) -> Plan:
