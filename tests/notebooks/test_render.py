@@ -5,6 +5,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
+from commwall.host.processes import is_running
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.render import RenderError, check_parameters, render
@@ -54,10 +55,21 @@ def test_a_cell_that_fails_is_named_and_no_page_appears(layout: Layout) -> None:
     assert not layout.notebooks_dir(CAMPAIGN).exists()
 
 
-def test_a_notebook_that_hangs_is_ended(layout: Layout) -> None:
-    _write(layout, "import time\ntime.sleep(600)")
-    with pytest.raises(RenderError, match="still running after 2 s"):
-        render(layout, CAMPAIGN, "probe", 0.95, 2)
+def test_a_notebook_that_hangs_is_ended_with_its_kernel(layout: Layout) -> None:
+    """Also one in which no other thread gets a turn."""
+    told = layout.root / "pid"
+    own = f"import os, re\nopen({str(told)!r}, 'w').write(str(os.getpid()))\n"
+    _write(layout, f"{own}re.match('(a+)+$', 'a' * 40 + 'b')")
+    with pytest.raises(RenderError, match="still running after 8 s"):
+        render(layout, CAMPAIGN, "probe", 0.95, 8)
+    assert not layout.notebooks_dir(CAMPAIGN).exists()
+    assert not is_running(int(told.read_text(encoding="utf-8")))
+
+
+def test_a_kernel_that_is_killed_is_told(layout: Layout) -> None:
+    _write(layout, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(RenderError, match="Kernel died"):
+        render(layout, CAMPAIGN, "probe", 0.95, 60)
     assert not layout.notebooks_dir(CAMPAIGN).exists()
 
 

@@ -137,6 +137,14 @@ def test_the_page_holds_everything_and_loads_nothing() -> None:
     assert not re.search(r"<script|<link|<img|src=|href=|url\(", page)
 
 
+def test_verb_makes_no_folder_for_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", "--page", str(tmp_path / "misspelt/page.html"), "gone.txt"]) == 2
+    assert "no folder" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_verb_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page.html"
     files = [str(H200 / name) for name in SAMPLE]

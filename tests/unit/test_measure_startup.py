@@ -4,22 +4,32 @@ import errno
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from commwall.host.clock import settle_future
 from commwall.host.environments import manifest_path
-from commwall.host.locks import RUN_LOCK_NAME
+from commwall.host.locks import RUN_LOCK_NAME, START_LOCK_NAME
 from commwall.host.software import packages_digest
 from commwall.measure import startup
-from commwall.measure.startup import NOT_MADE, environment_identity, examine_only, prepare
+from commwall.measure.startup import (
+    NOT_MADE,
+    Prepared,
+    confirm,
+    environment_identity,
+    examine_only,
+    prepare,
+)
 from commwall.records.layout import Layout
 from commwall.records.state import read_state
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.config import Config
 from commwall.schema.environment import Manifest
-from commwall.schema.errors import ConfigError, LaunchError
+from commwall.schema.errors import Busy, ConfigError, LaunchError
 from tests.samples import plan
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +97,7 @@ def test_a_malformed_foreign_plan_is_a_problem_and_no_stop(root: Path) -> None:
 def test_a_wrong_configuration_writes_nothing(root: Path) -> None:
     with pytest.raises(ConfigError):
         prepare(root, {"campaignz": ["auto"]})
-    assert times(root) == {}
+    assert times(root).keys() == {START_LOCK_NAME}
 
 
 def test_sub_jobs_see_what_was_prepared_and_write_nothing(root: Path) -> None:
@@ -205,4 +215,62 @@ def test_a_full_disk_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(startup, "write_if_different", full)
     with pytest.raises(LaunchError, match="No space left on device"):
+        prepare(root)
+
+
+# Two starts at once, and a clock that was set back ---------------------------------------------
+
+
+def test_of_two_starts_one_prepares_after_the_other(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside: list[str] = []
+
+    def slowly(root: Path, overrides: object) -> Prepared:
+        inside.append("in")
+        time.sleep(0.3)
+        inside.append("out")
+        return Prepared(config=Config(), campaigns=())
+
+    monkeypatch.setattr(startup, "_prepare", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        assert len(list(pool.map(prepare, (root, root)))) == 2
+    assert inside == ["in", "out"] * 2
+
+
+def test_a_start_that_another_has_overtaken_is_refused(root: Path) -> None:
+    mine = prepare(root)
+    confirm(root, mine)
+    other = {"confidence": 0.9}
+    prepare(root, other)
+    with pytest.raises(Busy, match="another configuration"):
+        confirm(root, mine)
+    with pytest.raises(Busy, match="another configuration"):
+        confirm(root, examine_only(root))
+    confirm(root, examine_only(root), other)
+
+
+def test_files_from_the_future_become_older_than_what_is_written_now(root: Path) -> None:
+    (mine,) = prepare(root).mine
+    layout = Layout(root)
+    attempt, index = layout.attempt_path(mine.id, "training"), layout.index_path(mine.id)
+    state = layout.state_path(mine.id, "training")
+    day_ns = 86_400 * 10**9
+    for place, path in enumerate((attempt, index)):
+        write_atomically(path, "{}")
+        os.utime(path, ns=(time.time_ns() + (place + 1) * day_ns,) * 2)
+    prepare(root)
+    newest = state.stat().st_mtime_ns
+    assert attempt.stat().st_mtime_ns < index.stat().st_mtime_ns < newest <= time.time_ns()
+    before = times(root)
+    settle_future(root)
+    assert times(root) == before, "what is not of the future stays"
+
+
+def test_a_file_system_without_locks_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(LaunchError, match="offers no locks"):
         prepare(root)

@@ -1,6 +1,7 @@
 """Plans: the same every time, in orders that balance drift, with their time told beforehand."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -202,3 +203,9 @@ def test_the_quick_look_takes_three_rounds_of_two_platforms() -> None:
     assert {case.legs for case in suite.cases.values()} == {("full",)}
     assert expected_plan_s(plan) < 330
     assert "h200x2-nvlink: 2.70 min for 4 cases, 6% of it in timed windows" in plan_text(plan)
+
+
+def test_a_campaign_may_not_lie_where_pages_are_made_anew() -> None:
+    (asked,) = load_campaigns(ROOT, ["h200x2"])
+    with pytest.raises(ConfigError, match="no campaign may be called site"):
+        build_plan(replace(asked, name="site"), H200X2, "two H200")

@@ -283,7 +283,7 @@ RECORD = "records/fast/training/bert-demo-b4/r01.json"
         (lambda files: {**files, "attempts/training.json": b"{}"}, "training.json"),
         (lambda files: {**files, "withdrawn.json": b'{"withdrawn": 1}'}, "withdrawn"),
         (lambda files: {**files, RECORD.replace("r01", "r02"): files[RECORD]}, "another place"),
-        (lambda files: {**files, RECORD: b"[" * 100_000}, "cannot be read: maximum recursion"),
+        (lambda files: {**files, RECORD: b"[" * 100_000}, "nested too deeply"),
         (lambda files: {**files, RECORD: files[RECORD].decode().encode("utf-16")}, "UTF-8"),
         (lambda files: {**files, "index.json": b"{}"}, "index.json"),
         (lambda files: {**files, "records/fast/training/x/r01.pkl": b""}, "r01.pkl"),
@@ -375,7 +375,7 @@ def test_a_header_that_claims_more_than_there_may_be_is_not_believed(
     extended = tarfile.TarInfo("plan.json")
     extended.type, extended.size = tarfile.XHDTYPE, 2**24
     bundle.write_bytes(gzip.compress(extended.tobuf() + bytes(2**24)))
-    assert "more than is allowed" in refused(here, bundle, Limits(total_bytes=2**20))
+    assert "a header extended by 16777216 byte" in refused(here, bundle)
 
 
 def test_the_verbs_write_and_take_in(
@@ -406,5 +406,46 @@ def test_the_verbs_write_and_take_in(
     assert "secret" not in (kept / "bench.json").read_text(encoding="utf-8")
     told = (kept / "logs/training/r01-fast-1.log").read_text(encoding="utf-8")
     assert told == "x broke\n"
+    accident["log"] = str(tmp_path / "secret.log")
+    write_atomically(tmp_path / "secret.log", "secret")
+    for place in (
+        str(tmp_path / "secret.log"),
+        "logs/measure_suite/golden/training/../../secret.log",
+    ):
+        changed = attempt | {"accidents": [{**accident, "log": place}]}
+        write_atomically(origin.attempt_path(CAMPAIGN, "training"), json.dumps(changed))
+        monkeypatch.chdir(origin.root)
+        assert main(["bundle", CAMPAIGN, "--output", str(tmp_path / "b.tar.gz")]) == 0
+        assert not [n for n in read_files(tmp_path / "b.tar.gz", Limits())[1] if n.endswith(".log")]
     assert main(["import", str(tmp_path / "gone.tar.gz")]) == 2
     assert main(["bundle", "nothing"]) == 2
+
+
+def test_a_record_that_the_plan_does_not_ask_for_is_refused(here: Layout, bundle: Path) -> None:
+    def less(files: Members) -> Members:
+        """The plan without its second round, or without a platform."""
+        content = json.loads(files["plan.json"])
+        content["suites"][0]["orders"] = content["suites"][0]["orders"][:1]
+        return {**files, "plan.json": json.dumps(content).encode()}
+
+    assert "r02.json is a record that the plan does not ask for" in refused(
+        here, repacked(bundle, less)
+    )
+
+
+def test_records_that_depart_from_an_edited_plan_are_counted_and_told(
+    here: Layout,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def edit(content: Members) -> object:
+        (case,) = content["suites"][0]["cases"].values()  # type: ignore[call-overload,index]
+        return case.update(batch_per_gpu=64)
+
+    repacked(bundle, edited("plan.json", edit))
+    monkeypatch.chdir(here.root)
+    assert main(["import", str(bundle)]) == 0
+    assert "4 of its records were measured otherwise" in capsys.readouterr().out
+    findings = examine(here, read_plan(here.plan_path(CAMPAIGN)), "training", None)
+    assert {finding.standing for finding in findings} == {"stale", "missing"}

@@ -152,5 +152,5 @@ def test_a_folder_in_a_record_s_place_is_told_when_reading_and_writing(tmp_path:
 
 def test_deeply_nested_text_is_no_record(stored: Path) -> None:
     stored.write_text("[" * 200_000)
-    with pytest.raises(RecordError, match="cannot be read"):
+    with pytest.raises(RecordError, match="nested too deeply"):
         read_record(stored)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from commwall.cli.main import main
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt, write_attempt, write_state
@@ -163,6 +164,19 @@ def test_a_malformed_plan_is_a_problem_not_a_stop(layout: Layout) -> None:
     layout.plan_path("golden").write_text("{")
     index = build_index(layout, "golden")
     assert "results/golden/plan.json" in index.problems[0]
+    assert not index.mine and not index.owed
+
+
+def test_this_machines_own_plan_unreadable_is_owed_until_it_is_restored(
+    layout: Layout, plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_state(layout, plan, "training", samples.KEY, NOW)
+    layout.plan_path("golden").write_text("{")
+    index = build_index(layout, "golden")
+    assert index.mine and index.unknown and index.owed
+    monkeypatch.chdir(layout.root)
+    assert main(["check", "golden"]) == 1
+    assert "restore the plan" in capsys.readouterr().out
 
 
 def test_a_damaged_attempt_file_hides_neither_records_nor_what_is_owed(

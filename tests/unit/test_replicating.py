@@ -14,6 +14,7 @@ from commwall.schema.config import CampaignConfig
 from commwall.schema.errors import ConfigError, PlanError
 from commwall.schema.plan import Plan
 from commwall.schema.predictions import Predictions
+from commwall.schema.treatment import NcclVariables
 from tests.samples import plan, record
 from tests.unit.test_plan_building import H200X2, ROOT
 
@@ -105,3 +106,15 @@ def test_what_another_machine_measured_under_that_name_stays_its_own() -> None:
         check_own("x-replica-655c9664", H200X2, [elsewhere])
     check_own("x-replica-655c9664", H200X2, [elsewhere, here])
     check_own("x-replica-655c9664", H200X2, [])
+
+
+@pytest.mark.parametrize("name", ["NCCL_NET_PLUGIN", "NCCL_TOPO_FILE", "NCCL_DEBUG_FILE"])
+def test_a_strangers_files_are_not_loaded(published: Plan, name: str) -> None:
+    staged = next(p for p in published.platforms if isinstance(p.treatment, NcclVariables))
+    treatment = staged.treatment.model_copy(update={"variables": {name: "/home/somebody/x.so"}})
+    platforms = tuple(
+        p.model_copy(update={"treatment": treatment}) if p is staged else p
+        for p in published.platforms
+    )
+    with pytest.raises(PlanError, match=f"{name}=/home/somebody/x.so"):
+        replica(published.model_copy(update={"platforms": platforms}))

@@ -1,5 +1,6 @@
 """A launch: every way it can end, and that nothing of it is left."""
 
+import json
 import time
 from pathlib import Path
 
@@ -7,7 +8,13 @@ import pytest
 
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.processes import MARK_VARIABLE, environment_of, is_running
-from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch, worker_environment
+from commwall.measure.supervisor import (
+    Launch,
+    LaunchOutcome,
+    read_result,
+    run_launch,
+    worker_environment,
+)
 from commwall.schema.config import Timeouts
 from commwall.schema.result import LaunchRequest, NamedCase
 from commwall.schema.treatment import Label, NcclVariables
@@ -66,6 +73,8 @@ def test_a_failed_case_is_an_outcome_and_leaves_the_rest_for_another_launch(tmp_
         ("waits", "timeout", "Application timeout"),
         ("loses", "killed", "exitcode  : -9"),
         ("full", "disk_full", "No space left"),
+        ("gone", "gpu_lost", "uncorrectable ECC error"),
+        ("nccl", "launch_failed", "NCCL error in"),
         ("breaks", "launch_failed", "no module of that name"),
     ],
 )
@@ -88,6 +97,30 @@ def test_a_hung_case_is_given_up_and_ended(tmp_path: Path) -> None:
     assert outcome.cause == "timeout"
     assert "timeouts.case_s" in outcome.detail
     assert not is_running(started[0])
+
+
+def test_a_stopped_rank_is_ended_like_a_hung_one(tmp_path: Path) -> None:
+    timeouts = Timeouts(startup_s=20, case_s=0.5, collective_s=5)
+    started: list[int] = []
+    outcome = launched(tmp_path, "stopped", "ok-1", timeouts=timeouts, on_start=started.append)
+    assert (outcome.cause, outcome.lost, outcome.remaining) == ("timeout", ("stopped",), ("ok-1",))
+    assert not is_running(started[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unable to determine the device handle for GPU0: 0000:18:00.0: GPU is lost. Reboot",
+        "NVRM: Xid (PCI:0000:18:00): 79, pid=1, GPU has fallen off the bus.",
+        "RuntimeError: CUDA error: unknown error",
+        "AcceleratorError: CUDA error: uncorrectable NVLink error detected during the execution",
+    ],
+)
+def test_a_gpu_that_went_away_is_no_outcome_of_the_case(tmp_path: Path, text: str) -> None:
+    for detail, lost in ((text, True), ("CUDA error: an illegal memory access", False)):
+        failed = {"case": "a", "status": "failed", "cause": "error", "detail": detail}
+        (tmp_path / "a.rank1.failed.json").write_text(json.dumps(failed), encoding="utf-8")
+        assert (read_result(tmp_path, "a") is None) is lost
 
 
 def test_a_launch_that_never_begins_is_given_up(tmp_path: Path) -> None:
@@ -114,8 +147,6 @@ def test_processes_that_ignore_sigterm_are_killed_in_every_session(tmp_path: Pat
 
 
 def test_a_result_cut_short_counts_as_none(tmp_path: Path) -> None:
-    from commwall.measure.supervisor import read_result
-
     (tmp_path / "ok-1.json").write_text('{"case": "ok-1", "sta', encoding="utf-8")
     assert read_result(tmp_path, "ok-1") is None
 

@@ -73,6 +73,28 @@ def log_as_nccl(folder: Path, case: str) -> None:
     succeed(folder, case)
 
 
+def lose_the_gpu(folder: Path, case: str) -> None:
+    """As a rank that takes it for an error of the case."""
+    text = "AcceleratorError: CUDA error: uncorrectable ECC error encountered"
+    result = {"case": case, "status": "failed", "cause": "error", "detail": text}
+    (folder / f"{case}.rank0.failed.json").write_text(json.dumps(result), encoding="utf-8")
+    sys.exit(f"rank 0: {text}")
+
+
+def fail_as_nccl(folder: Path, case: str) -> None:
+    sys.exit(
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1, remote process "
+        "exited or there was a network error\nncclRemoteError: A call failed possibly due to a "
+        "network error or a remote process exiting prematurely."
+    )
+
+
+def stop(folder: Path, case: str) -> None:
+    """As kill -STOP does it: alive, and nothing more."""
+    (folder / "pid").write_text(str(os.getpid()), encoding="utf-8")
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
 def run_out_of_space(folder: Path, case: str) -> None:
     sys.exit("OSError: [Errno 28] No space left on device")
 
@@ -87,6 +109,9 @@ ACTS = {
     "waits": give_up_waiting,
     "loses": lose_a_peer,
     "full": run_out_of_space,
+    "gone": lose_the_gpu,
+    "nccl": fail_as_nccl,
+    "stopped": stop,
     "logs": log_as_nccl,
 }
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.workflow.checkout import Checkout, edit, finish, wait_until
 from tests.workflow.conftest import Start
+from tests.workflow.kills import DIES_WITHIN_S, VICTIMS, kill
 from tests.workflow.test_rerun import ALL, ROUND_1
 
-DIES_WITHIN_S = 10
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 ENDINGS = tuple((whom, number) for whom in ("group", "snakemake") for number in SIGNALS)
 SEEDS = tuple(range(10))
@@ -56,7 +56,7 @@ def _is_killed_at_a_random_moment(checkout: Checkout, seed: int) -> None:
     if seed % 2:
         wait_until(checkout.begun)
     time.sleep(moment.uniform(0, 2.5))
-    _kill(checkout, process.pid, moment.choice(["group", "snakemake", "verb"]))
+    kill(checkout, process.pid, moment.choice(VICTIMS))
     finish(process)
     wait_until(lambda: not checkout.alive(), DIES_WITHIN_S)
     _completes(checkout, kept)
@@ -80,16 +80,6 @@ def test_ended_while_measuring(endings, ending: tuple[str, signal.Signals]) -> N
 @pytest.mark.parametrize("seed", SEEDS)
 def test_killed_at_a_random_moment(kills, seed: int) -> None:
     kills[seed].result()
-
-
-def _kill(checkout: Checkout, pid: int, victim: str) -> None:
-    verbs = [text for text in checkout.alive() if " -m commwall measure " in text]
-    if victim == "verb" and verbs:
-        os.kill(int(verbs[0].split()[0]), signal.SIGKILL)
-    elif victim == "snakemake":
-        os.kill(pid, signal.SIGKILL)
-    else:
-        os.killpg(pid, signal.SIGKILL)
 
 
 def test_orphan_holds_the_device_until_it_is_gone(warm: Checkout) -> None:

@@ -2,11 +2,15 @@
 
 import os
 import re
+import signal
 import sys
 
 from commwall.host.locks import hold_checkout
 from commwall.records.state import read_state
 from commwall.report.pages import GENERAL_PAGES, PAGES, pages_for
+
+# A message that nobody reads any more would leave Snakemake waiting for ever, with its lock.
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 DRIVER = sys.executable
 """Python of this environment. Rules name it as a resource: as a parameter it would make
@@ -109,6 +113,7 @@ def name_pages() -> None:
 
 onstart:
     hold_checkout(ROOT)
+    startup.confirm(ROOT, SITUATION, config)
 
 
 onsuccess:

@@ -4,7 +4,7 @@ Layer: analysis. Reads no file. Two records are paired only if both are admitted
 `round_id` and differ in nothing but the treatment; whatever is left out is listed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -75,8 +75,13 @@ def _not_planned(record: Record, evidence: Evidence) -> Iterator[str]:
 
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:
     """Pair the rounds of every comparison, for every case both its platforms run."""
+    standings: dict[Place, str] = {
+        (f.platform, f.suite, f.case, f.round): f"{f.standing}: {f.reason}"
+        for f in evidence.index.findings
+    }
+    by_place: dict[Place, Cell] = {_place(cell.record): cell for cell in cells}
     return tuple(
-        _pairing(comparison, suite, case, evidence, cells)
+        _pairing(comparison, suite, case, standings, by_place)
         for comparison in plan.comparisons
         for suite in plan.suites
         for case in suite.cases
@@ -88,17 +93,16 @@ def _pairing(
     comparison: Comparison,
     planned: PlannedSuite,
     case: str,
-    evidence: Evidence,
-    cells: tuple[Cell, ...],
+    standings: Mapping[Place, str],
+    by_place: Mapping[Place, Cell],
 ) -> Pairing:
     found: list[tuple[Cell, Cell]] = []
     refused: list[Refusal] = []
-    by_place: dict[Place, Cell] = {_place(cell.record): cell for cell in cells}
     suite = planned.suite
     for round_ in range(1, planned.rounds + 1):
         places: list[Place] = [(s, suite, case, round_) for s in (comparison.a, comparison.b)]
         a, b = (by_place.get(place) for place in places)
-        of_records = [*_absences(places, by_place, evidence), *_not_admitted(a, b)]
+        of_records = [*_absences(places, by_place, standings), *_not_admitted(a, b)]
         of_pair = [] if of_records else _not_comparable(a, b)
         refused += [Refusal(round_, reason, of_record=True) for reason in of_records]
         refused += [Refusal(round_, reason) for reason in of_pair]
@@ -114,14 +118,10 @@ def _place(record: Record) -> Place:
 
 def _absences(
     places: list[Place],
-    by_place: dict[Place, Cell],
-    evidence: Evidence,
+    by_place: Mapping[Place, Cell],
+    standings: Mapping[Place, str],
 ) -> Iterator[str]:
     """Why a side of a round has no readable record, as the index says it."""
-    standings: dict[Place, str] = {
-        (f.platform, f.suite, f.case, f.round): f"{f.standing}: {f.reason}"
-        for f in evidence.index.findings
-    }
     for place in places:
         if place not in by_place:
             yield f"{place[0]} has no record ({standings.get(place, 'not in the index')})"

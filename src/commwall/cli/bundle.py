@@ -4,7 +4,6 @@ Layer: cli. Writes `<campaign>.tar.gz` here, or --output; see `commwall.records.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from commwall.host.environments import manifest_path
@@ -13,6 +12,7 @@ from commwall.records.bundle import collect, without_path, write_bundle
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt
 from commwall.schema.errors import ConfigError
+from commwall.schema.parsing import parse_json_model
 from commwall.schema.units import size_text
 
 ENDING = ".tar.gz"
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the bundle and say what it holds."""
     layout, campaign = Layout(Path()), arguments.campaign
     files, left_out = collect(layout, campaign)
-    files |= _environment(Path()) | _logs(Path(), files)
+    files |= _environment(Path()) | _logs(Path(), campaign, files)
     target = _target(arguments.output or Path(f"{campaign}.tar.gz"))
     write_bundle(target, campaign, files)
     records = sum(name.startswith("records/") for name in files)
@@ -62,14 +62,15 @@ def _environment(root: Path) -> dict[str, bytes]:
     return {"origin/bench.json": without_path(path.read_bytes())} if path.exists() else {}
 
 
-def _logs(root: Path, files: dict[str, bytes]) -> dict[str, bytes]:
+def _logs(root: Path, campaign: str, files: dict[str, bytes]) -> dict[str, bytes]:
     """Ends of the logs that accidents point to, without what names this machine."""
     found = {}
     for name in (name for name in files if name.startswith("attempts/")):
-        attempt = Attempt.model_validate(json.loads(files[name]))
+        attempt = parse_json_model(Attempt, files[name], name)
+        own = Layout(root).logs_dir(campaign, attempt.suite)
         for accident in attempt.accidents:
-            path = root / accident.log
-            if accident.log and path.is_file():
+            path = own / Path(accident.log).name  # an account of elsewhere may point anywhere
+            if accident.log == str(path) and path.is_file():
                 tail = path.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
                 text = without_places(tail, root)
                 found[f"origin/logs/{attempt.suite}/{path.name}"] = text.encode()

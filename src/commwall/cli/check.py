@@ -34,7 +34,9 @@ def _print_index(index: Index) -> None:
         print(f"  accident  {place}: {accident.cause}, {accident.detail}{log}")
     for gap in index.gaps:
         print(f"  gap       {gap.path}: {gap.standing}, {gap.reason}")
-    if index.owed:
+    if index.unknown:
+        print("  owed      what this machine owes cannot be told; restore the plan and run again")
+    elif index.owed:
         print(
             WorkMissing(
                 f"this machine owes records of {index.campaign}",

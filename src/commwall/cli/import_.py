@@ -31,4 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
         f"{arrival.campaign}: {arrival.placed} records are new, {arrival.known} were here; "
         "`make report` renders them"
     )
+    if arrival.departing:
+        print(
+            f"  {arrival.departing} of its records were measured otherwise than its plan says: no "
+            "verdict uses them, and the pages name them"
+        )
     return 0

@@ -1,6 +1,6 @@
-"""Bytes of a file that a user names.
+"""Files that a user names.
 
-Layer: cli. Reads the file, or standard input.
+Layer: cli. Reads a file, or standard input; writes none.
 """
 
 import sys
@@ -49,3 +49,19 @@ def content_of(name: str) -> bytes:
     if len(content) > LIMIT_BYTES:
         raise Unreadable(None, f"larger_than_{LIMIT_BYTES}_bytes")
     return content
+
+
+def refuse_no_folder(target: Path) -> None:
+    """Refuse a file to be written where there is no folder for it: the name is misspelt, say.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if not target.parent.is_dir():
+        raise InputError(
+            "cannot write a file",
+            where=str(target),
+            found=f"no folder {target.parent}",
+            expected="a folder that exists",
+            next_step="look at the name, or make the folder first",
+        )

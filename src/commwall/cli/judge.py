@@ -8,7 +8,7 @@ import json
 import textwrap
 from pathlib import Path
 
-from commwall.cli.inputs import InputError, content_of
+from commwall.cli.inputs import InputError, content_of, refuse_no_folder
 from commwall.host.outputs import tool_outputs
 from commwall.host.survey import survey
 from commwall.judge.facts import facts_root, read_facts
@@ -56,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the verdicts; exit code 2 if nothing could be read, whatever they are else."""
     if not arguments.files and not arguments.here:
         raise InputError("nothing to judge", expected="FILE…, or --here for this machine")
+    if arguments.page:
+        refuse_no_folder(arguments.page)
     root = facts_root(Path())
     own = [paste(*told) for told in tool_outputs()] if arguments.here else []
     scene = Scene((*map(pasted, arguments.files), *own), read_facts(root))

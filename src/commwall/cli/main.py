@@ -9,6 +9,8 @@ import io
 import keyword
 import os
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TextIO
 
 from commwall.schema.errors import CommwallError
 
@@ -40,6 +42,34 @@ VERBS: dict[str, str] = {
 }
 
 
+class Printable(io.TextIOBase):
+    """A stream that shows as "�" what would move a terminal's cursor or hide its text.
+
+    Much of what verbs print was written by others: records, plans, logs, names of files.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text; each character that is neither printable nor a line's end is replaced."""
+        if not text.isprintable():
+            text = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        """Descriptor of the stream."""
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        """Whether somebody reads along."""
+        return self._stream.isatty()
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one verb.
 
@@ -53,6 +83,11 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show "→" shows "?"
+    with redirect_stdout(Printable(sys.stdout)), redirect_stderr(Printable(sys.stderr)):
+        return _run(argv)
+
+
+def _run(argv: list[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     verb = words[0] if words else ""
     parser = argparse.ArgumentParser(prog="commwall", description=__doc__.splitlines()[0])

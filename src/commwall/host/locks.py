@@ -1,9 +1,10 @@
 """One measurement at a time on a device, one run at a time in a checkout: file locks.
 
 Layer: host. Writes `<device>.lock` into one folder for all users of a machine (`commwall-locks`
-in /tmp; the variable COMMWALL_LOCKS names another), and the checkout's `.cw/run.lock`. The
-kernel frees a lock when the last process that has its descriptor open ends, however it ends;
-workers inherit a device's descriptor, so that one left behind still holds the device.
+in /tmp; the variable COMMWALL_LOCKS names another), and the checkout's `.cw/run.lock` and
+`.cw/start.lock`. The kernel frees a lock when the last process that has its descriptor open ends,
+however it ends; workers inherit a device's descriptor, so that one left behind still holds the
+device.
 """
 
 import fcntl
@@ -25,6 +26,9 @@ FOLDER = Path("/tmp") / "commwall-locks"  # noqa: S108 - shared on purpose, open
 FOLDER_MODE, FILE_MODE = 0o1777, 0o666
 """All users take part; sticky, so that nobody removes another's lock."""
 RUN_LOCK_NAME = ".cw/run.lock"
+START_LOCK_NAME = ".cw/start.lock"
+START_WAIT_S = 30.0
+"""A start looks at all records; another waits for it so long [s]."""
 PROBE_S = 0.3
 """A look whether a lock is held takes it for less than this [s]."""
 
@@ -158,6 +162,34 @@ def hold_checkout(root: Path) -> None:
         )
 
 
+@contextmanager
+def starting(root: Path, wait_s: float = START_WAIT_S) -> Iterator[None]:
+    """Prepare a checkout alone: of several runs that start at once one waits for the other.
+
+    Args:
+        root: the checkout.
+        wait_s: how long to wait [s].
+
+    Raises:
+        Busy: if the other does not end.
+        OSError: if the lock cannot be made.
+    """
+    path = root / START_LOCK_NAME
+    path.parent.mkdir(exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if not _acquired(descriptor, wait_s):
+            raise Busy(
+                "another run has been starting in this checkout for long",
+                where=START_LOCK_NAME,
+                found=f"held for more than {wait_s:g} s",
+                next_step="end it, and run again",
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def checkout_is_held(root: Path) -> bool:
     """Whether a run holds the checkout; writes nothing.
 
@@ -187,6 +219,14 @@ def _acquired(descriptor: int, wait_s: float) -> bool:
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_S)
+        except OSError as error:
+            raise LaunchError(
+                "the file system offers no locks, so two runs could work on the same files",
+                found=error.strerror,
+                expected="flock(2), as local file systems, NFS with its lock service and Lustre "
+                "mounted with -o flock have it",
+                next_step="move the checkout, or name a local folder in " + FOLDER_VARIABLE,
+            ) from error
         else:
             return True
 

@@ -15,6 +15,7 @@ from commwall.measure.duration import (
     timed_share,
 )
 from commwall.measure.fitting import Fitted, fit
+from commwall.records.layout import TAKEN
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
@@ -34,9 +35,11 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
         words: the machine in one line.
 
     Raises:
-        ConfigError: if the machine allows none of it, or the campaign is another kind's.
+        ConfigError: if the machine allows none of it, the campaign is another kind's, or its name
+            is taken.
     """
     _refuse_other_machines(campaign, machine, words)
+    _refuse_taken_name(campaign_id(campaign, machine.fingerprint))
     config, fitted = campaign.config, fit(campaign, machine)
     suites = tuple(_plan_suite(campaign, fitted, suite) for suite in config.rounds)
     if not any(suite.platforms for suite in suites):
@@ -68,6 +71,17 @@ def _refuse_other_machines(campaign: Campaign, machine: MachineFacts, words: str
         next_step="read its pages, or measure `auto` here; on a machine of its kind, "
         f"`commwall replicate {campaign.name}` measures it again under another name",
     )
+
+
+def _refuse_taken_name(name: str) -> None:
+    """Raise ConfigError where a campaign would lie in a folder that is made anew with the pages."""
+    if name in TAKEN:
+        raise ConfigError(
+            f"no campaign may be called {name}",
+            where=f"{CAMPAIGNS_NAME}/{name}.yaml",
+            found=f"results/{name} holds pages, and is emptied whenever they are made",
+            next_step="give the campaign file another name",
+        )
 
 
 def _nothing_to_measure(campaign: Campaign, fitted: Fitted) -> ConfigError:

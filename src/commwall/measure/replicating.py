@@ -4,6 +4,7 @@ Layer: measure. Writes `config/campaigns/<published>-replica.yaml`. The publishe
 read: the file makes a campaign with an identifier of its own, measured like any other.
 """
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,15 @@ from commwall.schema.parsing import parse_model, parse_yaml
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite, Replicated
 from commwall.schema.predictions import Predictions
 from commwall.schema.record import MachineFacts, Record
+from commwall.schema.treatment import NcclVariables
 
 ENDING = "-replica"
 HEAD = """# Written by `commwall replicate {published}`: that campaign once more, on a
 # machine of its kind, under a name of its own. Platforms that only serve as control are left out.
 # What is changed here in a case or a treatment does not count as a replication.
 """
+OF_FILES = re.compile("_PLUGIN|_FILE")
+"""In the names of NCCL's variables that name a library to load, or a file to read or write."""
 _UNUSED = Windows(full_s=1, other_s=1, min_steps=1, warmup_max_s=1)
 """A campaign file needs windows; each training case has its own, and no other suite has any."""
 
@@ -75,7 +79,9 @@ def replica_config(
         suites: those to measure.
 
     Raises:
-        PlanError: if this machine is of another kind, or the campaign has none of the suites.
+        PlanError: if this machine is of another kind, the campaign has none of the suites, or
+            asks to load or write files.
+        ConfigError: if no campaign file can ask for what it planned.
     """
     if machine.fingerprint != published.fingerprint:
         raise _other_kind(published, machine)
@@ -84,6 +90,7 @@ def replica_config(
         raise _no_suite(published, suites)
     compared = {s for pair in published.comparisons if not pair.control for s in (pair.a, pair.b)}
     platforms = [platform for platform in published.platforms if platform.name in compared]
+    _refuse_foreign_files(published, platforms)
     names = {platform.name: _file_name(platform, machine) for platform in platforms}
     asked: dict[str, Any] = {
         "title": f"Replication of {published.id}: {published.title}",
@@ -99,7 +106,7 @@ def replica_config(
         ],
         "cases": {name: _case(case) for suite in wanted for name, case in suite.cases.items()},
     }
-    return CampaignConfig.model_validate(asked)
+    return parse_model(CampaignConfig, asked, f"results/{published.id}/plan.json")
 
 
 def write_replica(root: Path, name: str, config: CampaignConfig) -> Path:
@@ -148,6 +155,25 @@ def _platform(platform: PlannedPlatform, suites: Sequence[PlannedSuite]) -> dict
 def _case(case: Case) -> dict[str, Any]:
     """A case of a campaign file; what configuration adds to it is left out."""
     return case.model_dump(exclude={"dataset_samples"} if isinstance(case, TrainingCase) else None)
+
+
+def _refuse_foreign_files(published: Plan, platforms: Sequence[PlannedPlatform]) -> None:
+    """Raise PlanError where a stranger's plan would have NCCL load code, or read or write files."""
+    asked = [
+        f"{name}={value}"
+        for platform in platforms
+        if isinstance(platform.treatment, NcclVariables)
+        for name, value in platform.treatment.variables.items()
+        if OF_FILES.search(name)
+    ]
+    if asked:
+        raise PlanError(
+            "a campaign that names files of its publisher's machine is not replicated",
+            where=f"results/{published.id}/plan.json, platforms",
+            found=", ".join(dict.fromkeys(asked)),
+            expected="treatments without plugins and files",
+            next_step="if you trust the files, write a campaign of your own that names them",
+        )
 
 
 def _no_suite(published: Plan, suites: Collection[SuiteName]) -> PlanError:

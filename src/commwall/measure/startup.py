@@ -3,7 +3,8 @@
 Layer: measure. Reads config/, envs/bench.lock, results/*/plan.json and records; writes
 `results/<campaign>/plan.json`, `.cw/<campaign>/<suite>.state`, `.cw/code/*.digest`,
 `.cw/config.json` and `.cw/prepared.json`, each only if its content would change, so that its
-time can be a trigger. Removes the manifest of an environment that is not the one asked for.
+time can be a trigger. Removes the manifest of an environment that is not the one asked for, and
+sets the times of files right that a clock which was set back has left in the future.
 """
 
 from collections.abc import Mapping
@@ -12,11 +13,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from commwall.host.clock import settle_future
 from commwall.host.environments import manifest_path, read_manifest
 from commwall.host.lockfiles import lock_digest, lock_path, read_lock
-from commwall.host.locks import checkout_is_held
+from commwall.host.locks import checkout_is_held, starting
 from commwall.host.machine import Machine
-from commwall.measure.configuration import RESOLVED_NAME, Campaign, load, resolved_text
+from commwall.measure.configuration import (
+    RESOLVED_NAME,
+    Campaign,
+    load,
+    load_config,
+    resolved_text,
+)
 from commwall.measure.nodes import most_nodes, planned_machine
 from commwall.measure.planning import build_plan, campaign_id
 from commwall.records.freshness import code_digest, freshness_key
@@ -27,7 +35,7 @@ from commwall.records.store import model_text, read_plan, same_plan, write_if_di
 from commwall.schema.base import Model, PositiveInt
 from commwall.schema.case import SuiteName
 from commwall.schema.config import Config
-from commwall.schema.errors import CommwallError, ConfigError, LaunchError, PlanError
+from commwall.schema.errors import Busy, CommwallError, ConfigError, LaunchError, PlanError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
 
@@ -68,7 +76,8 @@ def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
     """Check everything, then bring plans, states and triggers up to date.
 
     Called in the workflow's main process only. While another run holds the checkout nothing is
-    written: a dry run beside it sees what that run prepared, a second run is refused later.
+    written: a dry run beside it sees what that run prepared, a second run is refused later. Of
+    several that start at once one writes after the other.
 
     Args:
         root: the checkout.
@@ -78,11 +87,13 @@ def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
         ConfigError: naming every problem of the configuration; nothing is written then.
         ProvisionError: if envs/bench.lock is absent.
         LaunchError: if a file cannot be read or written.
+        Busy: if another start does not end.
     """
     try:
-        if checkout_is_held(root):
-            return examine_only(root, overrides)
-        return _prepare(root, overrides)
+        with starting(root):
+            if checkout_is_held(root):
+                return examine_only(root, overrides)
+            return _prepare(root, overrides)
     except OSError as error:
         place = Path(str(error.filename)).absolute() if error.filename else root.absolute()
         inside = place.is_relative_to(root.absolute())
@@ -95,9 +106,30 @@ def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
         ) from error
 
 
+def confirm(root: Path, prepared: Prepared, overrides: Mapping[str, Any] | None = None) -> None:
+    """Refuse to run on what another start has prepared; called once the checkout is held.
+
+    Args:
+        root: the checkout.
+        prepared: what this run builds on.
+        overrides: as they were given to `prepare`.
+
+    Raises:
+        Busy: if the checkout was prepared by a start with other wishes.
+    """
+    there = (root / PREPARED_NAME).read_text(encoding="utf-8")
+    if there != model_text(prepared) or load_config(root, overrides) != prepared.config:
+        raise Busy(
+            "another run has started in this checkout meanwhile, with another configuration",
+            where=PREPARED_NAME,
+            next_step="run again; nothing was started",
+        )
+
+
 def _prepare(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
     machine = planned_machine(root, overrides)
     wanted = load(root, overrides, has_gpu=bool(machine.facts.gpus))
+    settle_future(root)
     drop_unwanted_environments(root, wanted.config)
     identity = environment_identity(root, wanted.config)
     mine = tuple(_prepare_mine(root, campaign, machine, identity) for campaign in wanted.campaigns)

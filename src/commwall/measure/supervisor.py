@@ -47,6 +47,14 @@ WORST_FIRST = ("out_of_memory", "unsupported", "check_failed", "error")
 KEPT_VARIABLES = ("NCCL_NVLS_ENABLE",)
 """NCCL variables that the host's own setting decides: one that switches multicast off does so
 because the machine cannot bear it. No treatment may overrule it (`commwall.measure.admission`)."""
+GPU_LOST = re.compile(
+    r"GPU is lost|fallen off the bus|uncorrectable (?:ECC|NVLink) error"
+    r"|CUDA error: (?:unknown error|no CUDA-capable device)"
+)
+"""What NVML, the driver and CUDA's runtime say of a GPU that went away, whatever was asked of it.
+
+Source: CUDA Runtime API, cudaError_t; NVIDIA, XID errors, XID 79.
+"""
 SIGNS: tuple[tuple[AccidentCause, re.Pattern[str]], ...] = (
     ("disk_full", re.compile(r"No space left on device|Disk quota exceeded")),
     (
@@ -56,9 +64,10 @@ SIGNS: tuple[tuple[AccidentCause, re.Pattern[str]], ...] = (
             r"|failed on node \S+: (Communication|Unable to contact)"
         ),
     ),
-    ("gpu_lost", re.compile(r"GPU is lost|fallen off the bus|device-side error.*unrecoverable")),
+    ("gpu_lost", GPU_LOST),
     ("timeout", re.compile(r"[Tt]imed out|timeout caused|operation timeout")),
     ("killed", re.compile(r"exitcode\s*:\s*-\d+ \(pid|STEP \S+ ON \S+ CANCELLED AT")),
+    ("launch_failed", re.compile(r"NCCL error|nccl(?:System|Internal|Remote|UnhandledCuda)Error")),
 )
 """What the end of a log tells of an accident; the first that is found counts.
 
@@ -309,14 +318,20 @@ def _outcome(
 def read_result(folder: Path, case: str) -> CaseResult | None:
     """What a launch found for a case; of several ranks that failed, the telling one.
 
-    A file that does not parse counts as none: the case then had an accident.
+    A file that does not parse counts as none, and so does an error of a GPU that went away: the
+    case then had an accident.
     """
     whole = _parse_result(folder / f"{case}.json")
     if whole:
         return whole
     failed = [_parse_result(path) for path in sorted(folder.glob(f"{case}.rank*.failed.json"))]
-    told = [result for result in failed if result]
+    told = [result for result in failed if result and not _of_a_lost_gpu(result)]
     return min(told, key=lambda result: WORST_FIRST.index(result.cause or "error"), default=None)
+
+
+def _of_a_lost_gpu(result: CaseResult) -> bool:
+    """Whether a rank took for the case's own error what the loss of its GPU was."""
+    return result.cause == "error" and bool(GPU_LOST.search(result.detail or ""))
 
 
 def _parse_result(path: Path) -> CaseResult | None:

@@ -15,9 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from commwall.records.bundle import LIST_NAME, BundleError, BundleList, entry, kind_of
-from commwall.records.layout import Layout
+from commwall.records.comparable import not_as_planned
+from commwall.records.layout import TAKEN, Layout
 from commwall.records.predictions import (
     basis,
     is_published,
@@ -41,6 +43,15 @@ from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
 
 MIB = 2**20
+DAMAGE = (
+    *(EOFError, tarfile.TarError, gzip.BadGzipFile, zlib.error),
+    *(ValueError, OverflowError, RecursionError),
+)
+"""What reading an archive raises; the last three of headers that were made to be wrong."""
+_EXTENDING = (
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,8 @@ class Arrival:
     """Records that were not here before."""
     known: int
     """Records that were here already."""
+    departing: int
+    """Records of the bundle that were measured otherwise than its plan says."""
 
 
 class _Bounded(io.RawIOBase):
@@ -84,6 +97,27 @@ class _Bounded(io.RawIOBase):
         return got
 
 
+class _Header(tarfile.TarInfo):
+    """A header of the archive; one that extends another must be as short as a long name needs.
+
+    tarfile reads extensions of any size into memory, and some releases of Python need time that
+    grows with the square of it.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """The header in a block.
+
+        Raises:
+            BundleError: if it announces a long extension.
+            tarfile.HeaderError: if it is none.
+        """
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _EXTENDING and not 0 <= header.size <= tarfile.BLOCKSIZE:
+            raise _refused(f"a header extended by {header.size} byte")
+        return header
+
+
 def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival:
     """Check a bundle and place its campaign.
 
@@ -102,17 +136,19 @@ def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival
             differs from what is here.
     """
     listed, files = read_files(path, limits or Limits())
+    if listed.campaign in TAKEN:
+        raise _refused(f"a campaign of the name {listed.campaign!r}", "no folder of the pages")
     results = layout.root / "results"
     results.mkdir(exist_ok=True)
     # Inside results/, so that placing is a rename; campaigns are looked for one level higher.
     with tempfile.TemporaryDirectory(prefix=".import-", dir=results) as folder:
         staged = Layout(Path(folder))
         _stage(staged, listed.campaign, files)
-        plan = _checked(staged, listed.campaign, files)
+        plan, departing = _checked(staged, listed.campaign, files)
         if layout.campaign_dir(plan.id).exists():
-            return _merge(layout, staged, plan.id, files)
+            return Arrival(plan.id, *_merge(layout, staged, plan.id, files), departing)
         staged.campaign_dir(plan.id).rename(layout.campaign_dir(plan.id))
-    return Arrival(plan.id, len(_records(files)), 0)
+    return Arrival(plan.id, len(_records(files)), 0, departing)
 
 
 def read_files(path: Path, limits: Limits) -> tuple[BundleList, dict[str, bytes]]:
@@ -127,7 +163,7 @@ def read_files(path: Path, limits: Limits) -> tuple[BundleList, dict[str, bytes]
     files: dict[str, bytes] = {}
     with _damage_told(), path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as packed:
         bounded = _Bounded(packed, limits.total_bytes)
-        with tarfile.open(fileobj=bounded, mode="r|") as archive:
+        with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Header) as archive:
             for member in archive:
                 _check_member(member, files, limits)
                 content = archive.extractfile(member)
@@ -157,7 +193,7 @@ def _check_list(files: dict[str, bytes]) -> BundleList:
         raise _refused(f"no {LIST_NAME}", "a file that `commwall bundle` wrote")
     try:
         listed = parse_json_model(BundleList, files.pop(LIST_NAME), LIST_NAME)
-    except (ConfigError, RecursionError) as error:
+    except ConfigError as error:
         raise _refused(f"a {LIST_NAME} that cannot be read: {error}") from error
     absent, strange = listed.files.keys() - files.keys(), files.keys() - listed.files.keys()
     if absent or strange:
@@ -186,8 +222,8 @@ def _stage(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> None:
         path.write_bytes(content)
 
 
-def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
-    """The plan, once every file is what its name says."""
+def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> tuple[Plan, int]:
+    """The plan, once every file is what its name says, and how many records depart from it."""
     if "plan.json" not in files:
         raise _refused("no plan.json", "a campaign with its plan")
     folder = staged.campaign_dir(campaign)
@@ -201,27 +237,33 @@ def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Plan:
                 read_attempt(folder / name)
             elif kind_of(name) == "environment":
                 parse_json_model(Manifest, files[name], name)
-        for name in _records(files):
-            _check_record(folder / name, name, plan)
+        departing = sum(_departs(folder / name, name, plan) for name in _records(files))
     except BundleError:
         raise
     except CommwallError as error:
         place = Path(error.parts["where"] or LIST_NAME).name
         found = f"{place}: {error.what}: {error.parts['found']}"
         raise _refused(found, "valid files only") from error
-    except RecursionError as error:
-        raise _refused("a file nested too deeply to be read", "valid files only") from error
-    return plan
+    return plan, departing
 
 
-def _check_record(path: Path, name: str, plan: Plan) -> None:
+def _departs(path: Path, name: str, plan: Plan) -> bool:
+    """Whether a record, which must belong to the plan, was measured otherwise than it says."""
     record = read_record(path)
     if record.machine.fingerprint != plan.fingerprint:
         raise _refused(f"{name} was measured on another kind of machine than the plan names")
+    place = record.id
+    planned = {suite.suite: suite for suite in plan.suites}.get(place.suite)
+    cases = planned.platforms.get(place.platform, ()) if planned else ()
+    if planned is None or place.case not in cases or place.round > planned.rounds:
+        raise _refused(f"{name} is a record that the plan does not ask for")
+    return not_as_planned(record, plan) is not None
 
 
-def _merge(layout: Layout, staged: Layout, campaign: str, files: Mapping[str, bytes]) -> Arrival:
-    """Add what is new to a campaign that is here already, or refuse."""
+def _merge(
+    layout: Layout, staged: Layout, campaign: str, files: Mapping[str, bytes]
+) -> tuple[int, int]:
+    """Add what is new to a campaign that is here already, or refuse; records added and known."""
     _refuse_other_plan(layout, staged, campaign)
     new, old = _digests(staged, campaign), _digests(layout, campaign)
     _refuse_conflicts(campaign, new, old)
@@ -238,7 +280,7 @@ def _merge(layout: Layout, staged: Layout, campaign: str, files: Mapping[str, by
         damaged = kind_of(name) == "record" and name not in old
         if damaged or not path.exists():
             write_atomically(path, files[name].decode())
-    return Arrival(campaign, len(set(new) - set(old)), len(set(new) & set(old)))
+    return len(set(new) - set(old)), len(set(new) & set(old))
 
 
 def _refuse_other_plan(layout: Layout, staged: Layout, campaign: str) -> None:
@@ -298,8 +340,8 @@ def _records(files: Mapping[str, bytes]) -> list[str]:
 def _damage_told() -> Iterator[None]:
     try:
         yield
-    except (EOFError, tarfile.TarError, gzip.BadGzipFile, zlib.error) as error:
-        found = f"it is damaged or cut short: {error}"
+    except DAMAGE as error:
+        found = f"it is damaged, cut short or no bundle: {error}"
         raise _refused(found, "a whole file as `commwall bundle` wrote it") from error
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from commwall.records.layout import Layout
-from commwall.records.store import PART, model_text, read_plan, read_record
+from commwall.records.store import PART, content_of, model_text, read_plan, read_record
 from commwall.records.todo import READABLE, examine
 from commwall.schema.base import Model, Name
 from commwall.schema.errors import CommwallError
@@ -88,8 +88,8 @@ def collect(layout: Layout, campaign: str) -> tuple[dict[str, bytes], tuple[str,
         },
         **_kept_origin(layout, campaign),
     }
-    others = {name: own.read_bytes() for name, own in optional.items() if own.exists()}
-    return {"plan.json": path.read_bytes(), **others, **records}, left_out
+    others = {name: content_of(own) for name, own in optional.items() if own.exists()}
+    return {"plan.json": content_of(path), **others, **records}, left_out
 
 
 def write_bundle(target: Path, campaign: str, files: Mapping[str, bytes]) -> None:
@@ -150,7 +150,7 @@ def _records(layout: Layout, plan: Plan) -> tuple[dict[str, bytes], tuple[str, .
         name = str(path.relative_to(layout.campaign_dir(plan.id)))
         if finding.standing in {*READABLE, "withdrawn"}:
             read_record(path)
-            found[name] = path.read_bytes()
+            found[name] = content_of(path)
         elif finding.standing != "missing":
             left_out.append(f"{name}: {finding.standing}, {finding.reason}")
     return found, tuple(left_out)

@@ -4,9 +4,11 @@ Layer: records. Reads plan, states, attempts and records; writes `results/<campa
 Everything that renders starts from an index and never looks for record files itself.
 """
 
+from contextlib import suppress
+
 from commwall.records.layout import Layout
 from commwall.records.state import Accident, Attempt, read_attempt, read_state
-from commwall.records.store import read_plan
+from commwall.records.store import content_of, read_plan
 from commwall.records.todo import Due, Finding, examine, todo
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
@@ -28,6 +30,8 @@ class Index(Model):
     accidents: tuple[Accident, ...] = ()
     problems: tuple[str, ...] = ()
     """What else a reader must know: a malformed plan, a refused run."""
+    unknown: bool = False
+    """True if this machine measures the campaign and what it owes cannot be told."""
 
     @property
     def gaps(self) -> tuple[Finding, ...]:
@@ -37,7 +41,7 @@ class Index(Model):
     @property
     def owed(self) -> bool:
         """True while this machine owes records."""
-        return any(self.due.values())
+        return self.unknown or any(self.due.values())
 
 
 def build_index(layout: Layout, campaign: str) -> Index:
@@ -52,7 +56,8 @@ def build_index(layout: Layout, campaign: str) -> Index:
         plan = read_plan(layout.plan_path(campaign))
         parts = [_suite_part(layout, plan, planned.suite) for planned in plan.suites]
     except (CommwallError, OSError) as error:
-        return Index(campaign=campaign, title=campaign, mine=False, problems=(str(error),))
+        mine, told = _is_measured_here(layout, campaign), (str(error),)
+        return Index(campaign=campaign, title=campaign, mine=mine, unknown=mine, problems=told)
     return Index(
         campaign=campaign,
         title=plan.title,
@@ -74,7 +79,7 @@ def read_index(layout: Layout, campaign: str) -> Index:
     path = layout.index_path(campaign)
     if not path.exists():
         raise _no_campaign(layout, campaign)
-    return parse_json_model(Index, path.read_bytes(), f"results/{campaign}/{path.name}")
+    return parse_json_model(Index, content_of(path), f"results/{campaign}/{path.name}")
 
 
 def _no_campaign(layout: Layout, campaign: str) -> PlanError:
@@ -109,6 +114,15 @@ def _suite_part(layout: Layout, plan: Plan, suite: SuiteName) -> Index:
         accidents=attempt.accidents if attempt else (),
         problems=tuple(problem for problem in (unknown, damaged, refused) if problem),
     )
+
+
+def _is_measured_here(layout: Layout, campaign: str) -> bool:
+    """Whether the workflow's last look found a campaign to be this machine's."""
+    for path in layout.states_dir(campaign).glob("*.state"):
+        with suppress(CommwallError, OSError):
+            if read_state(path).key is not None:
+                return True
+    return False
 
 
 def _current_key(layout: Layout, campaign: str, suite: str) -> tuple[str | None, str | None]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from commwall.schema.base import NAME_PATTERN
 
 _CAMPAIGN = re.compile(NAME_PATTERN)
+TAKEN = frozenset({"site", "pages"})
+"""Folders in `results/` that are made anew with the pages; no campaign may have their names."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,13 @@ class Layout:
         """The page from which all others are reached."""
         return self.site_dir() / "index.html"
 
+    def states_dir(self, campaign: str) -> Path:
+        """What the workflow knows of a campaign."""
+        return self.root / ".cw" / campaign
+
     def state_path(self, campaign: str, suite: str) -> Path:
         """What the workflow knows of a suite's records."""
-        return self.root / ".cw" / campaign / f"{suite}.state"
+        return self.states_dir(campaign) / f"{suite}.state"
 
     def verified_path(self, campaign: str, suite: str) -> Path:
         """What the last look at a suite's records found valid."""
@@ -91,5 +97,5 @@ class Layout:
 
         A folder whose name no campaign can have (a copy "x (2)", say) is none.
         """
-        folders = (path.parent.name for path in self.root.glob("results/*/plan.json"))
-        return tuple(sorted(name for name in folders if _CAMPAIGN.fullmatch(name)))
+        folders = {path.parent.name for path in self.root.glob("results/*/plan.json")}
+        return tuple(sorted(name for name in folders - TAKEN if _CAMPAIGN.fullmatch(name)))

@@ -5,6 +5,7 @@ and of the right type may still be beyond all bounds; such a number would overfl
 ratios and squares, far from the file that holds it.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,8 +55,10 @@ def _beyond(value: Any, place: str) -> Iterator[str]:
             if isinstance(item, dict | list) or _is_beyond(item):
                 yield from _beyond(item, f"{place}.{number}")
     elif _is_beyond(value):
+        told = abs(value) <= sys.float_info.max
+        shown = f"{value:.4g}" if told else "an integer of hundreds of digits"
         yield (
-            f"{place.lstrip('.')}: {value:.4g} is no number that can have been measured; sizes lie "
+            f"{place.lstrip('.')}: {shown} is no number that can have been measured; sizes lie "
             f"between {SMALLEST:g} and {LARGEST:g}"
         )
 

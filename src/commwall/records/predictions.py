@@ -4,14 +4,14 @@ Layer: records. Writes `results/<campaign>/predictions.json`, which also closes 
 record of it is measured or taken in any more. Reads it and the records that it names.
 """
 
-import json
 from pathlib import Path
 
+from commwall.records.bundle import kind_of
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, read_record, write_atomically
+from commwall.records.store import content_of, model_text, read_record, write_atomically
 from commwall.schema.base import digest
 from commwall.schema.errors import CommwallError, ConfigError
-from commwall.schema.parsing import parse_json_model
+from commwall.schema.parsing import parse_json, parse_model
 from commwall.schema.predictions import Predictions
 from commwall.schema.record import Record
 
@@ -52,7 +52,7 @@ def read_predictions(layout: Layout, campaign: str) -> Predictions:
     """
     path = layout.predictions_path(campaign)
     try:
-        return parse_predictions(path.read_bytes(), campaign)
+        return parse_predictions(content_of(path), campaign)
     except FileNotFoundError as error:
         raise PredictionError(
             "a campaign has no predictions to be replicated by",
@@ -70,12 +70,11 @@ def parse_predictions(text: bytes, campaign: str) -> Predictions:
         PredictionError: if they are malformed, edited, or of another campaign.
     """
     try:
-        found = parse_json_model(Predictions, text, _place(campaign))
+        data = parse_json(text, _place(campaign))
+        found = parse_model(Predictions, data, _place(campaign))
     except ConfigError as error:
         raise _changed(campaign, error.parts["found"] or error.what) from error
-    except RecursionError as error:
-        raise _changed(campaign, str(error)) from error
-    content = {key: value for key, value in json.loads(text).items() if key != "digest"}
+    content = {key: value for key, value in data.items() if key != "digest"}
     if digest(content) != found.digest:
         raise _changed(campaign, "its content does not match its digest: it was edited")
     if found.campaign != campaign:
@@ -97,6 +96,8 @@ def basis(layout: Layout, predictions: Predictions) -> tuple[Record, ...]:
 
 def _basis_record(layout: Layout, campaign: str, name: str, wanted: str) -> Record:
     folder = layout.campaign_dir(campaign)
+    if kind_of(name) != "record":
+        raise _other_basis(campaign, name, "a name that no record has")
     try:
         record = read_record(folder / name)
     except (CommwallError, OSError) as error:

@@ -9,13 +9,14 @@ what is wrong.
 """
 
 import hashlib
-import json
 import re
 from typing import Any
 
 from pydantic_core import from_json
 
 from commwall.schema.base import canonical_json
+from commwall.schema.errors import ConfigError
+from commwall.schema.parsing import MOST_VALUES, parse_json
 
 _STORED = b'"values": ['
 _PLACE = re.compile(rb'"values":(\d+)')
@@ -36,10 +37,10 @@ def verified_content(text: bytes) -> dict[str, Any] | None:
     """
     rest, lists = _set_aside(text)
     compact = _BETWEEN.join(lists).replace(b", ", b",")
-    if compact.translate(None, _OF_LISTS):
+    if compact.translate(None, _OF_LISTS) or text.count(b",") > MOST_VALUES:
         return None
     try:
-        content = json.loads(rest)
+        content = parse_json(rest, "")
         told = content.pop("digest")
         canonical = _put_back(canonical_json(content).encode(), compact.split(_BETWEEN))
         if hashlib.sha256(canonical).hexdigest() != told:
@@ -47,7 +48,7 @@ def verified_content(text: bytes) -> dict[str, Any] | None:
         values = from_json(b"[[" + compact + b"]]")
         for series, own in zip(content["series"], values, strict=True):
             series["values"] = own
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ConfigError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     return {**content, "digest": told}
 

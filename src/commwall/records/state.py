@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically, write_if_different
+from commwall.records.store import content_of, model_text, write_atomically, write_if_different
 from commwall.records.todo import Due, Finding, examine, todo
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
@@ -96,7 +96,7 @@ def read_state(path: Path) -> State:
     Raises:
         ConfigError: if it is malformed.
     """
-    return parse_json_model(State, path.read_bytes(), path.name)
+    return parse_json_model(State, content_of(path), path.name)
 
 
 def write_attempt(path: Path, attempt: Attempt) -> None:
@@ -110,4 +110,4 @@ def read_attempt(path: Path) -> Attempt:
     Raises:
         ConfigError: if it is malformed.
     """
-    return parse_json_model(Attempt, path.read_bytes(), path.name)
+    return parse_json_model(Attempt, content_of(path), path.name)

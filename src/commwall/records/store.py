@@ -2,11 +2,13 @@
 
 Layer: records. Writes `results/<campaign>/records/**/rNN.json` and reads it, `plan.json` and
 `withdrawn.json`. A file appears whole or not at all: it is written beside, synchronised and
-renamed.
+renamed. What is read may come from strangers: a plain file of limited size.
 """
 
+import errno
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,17 @@ from commwall.records.plausible import implausible
 from commwall.records.quick import verified_content
 from commwall.schema.base import Model, digest
 from commwall.schema.errors import ConfigError, PlanError, RecordError
-from commwall.schema.parsing import parse_json_model, parse_model
+from commwall.schema.parsing import parse_json, parse_json_model, parse_model
 from commwall.schema.plan import PLAN_VERSION, Plan
 from commwall.schema.record import RECORD_VERSION, Record
 
 PART = ".part"
+LARGEST_FILE_BYTES = 64 * 2**20
+"""No record, plan or list is larger."""
+
+
+class UnfitFile(OSError):
+    """What lies at a path cannot be a record, plan or list, whatever it holds."""
 
 
 class Withdrawal(Model):
@@ -58,6 +66,22 @@ def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
         if durable:
             os.fsync(stream.fileno())
     part.rename(path)
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a plain file, or of one that a link leads to.
+
+    Raises:
+        UnfitFile: if it is none (a device never ends, a pipe may never begin), or too large.
+        OSError: if it cannot be read.
+    """
+    found = path.stat()
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise UnfitFile(errno.EINVAL, "it is no plain file", str(path))
+    if found.st_size > LARGEST_FILE_BYTES:
+        told = f"{found.st_size} byte, more than {LARGEST_FILE_BYTES}"
+        raise UnfitFile(errno.EFBIG, told, str(path))
+    return path.read_bytes()  # of a folder the system says what it is
 
 
 def write_if_different(path: Path, text: str) -> bool:
@@ -116,32 +140,28 @@ def read_record(path: Path) -> Record:
             numbers beyond all bounds or is no readable file.
         FileNotFoundError: if there is none.
     """
+    data = None
     try:
-        record, content, sealed = _checked(path.read_bytes(), path.name)
+        text = content_of(path)
+        quick = verified_content(text)
+        data = quick or parse_json(text, path.name)
+        record = parse_model(Record, data, path.name)
     except ConfigError as error:
-        raise _record_error(path, _version_or(path, error, RECORD_VERSION)) from error
-    except (IsADirectoryError, PermissionError, RecursionError) as error:
+        raise _record_error(path, _version_or(data, error, RECORD_VERSION)) from error
+    except (IsADirectoryError, PermissionError, UnfitFile) as error:
         raise _record_error(path, f"it cannot be read: {error.args[-1]}") from error
-    if found := implausible(content):
+    if found := implausible(data):
         raise _record_error(path, found)
-    if not sealed:
+    if not (quick or _is_sealed(data)):
         raise _record_error(path, "its content does not match its digest: it was edited")
     if Layout(Path()).record_path(**_place(record)).parts[-6:] != path.parts[-6:]:
         raise _record_error(path, "its id names another place")
     return record
 
 
-def _checked(text: bytes, name: str) -> tuple[Record, dict[str, Any], bool]:
-    """A record with its content as JSON gives it, and whether that matches its digest.
-
-    Raises:
-        ConfigError: if the text is no record.
-    """
-    if quick := verified_content(text):
-        return parse_model(Record, quick, name), quick, True
-    record = parse_json_model(Record, text, name)
-    content = {key: value for key, value in json.loads(text).items() if key != "digest"}
-    return record, content, digest(content) == record.digest
+def _is_sealed(data: dict[str, Any]) -> bool:
+    content = {key: value for key, value in data.items() if key != "digest"}
+    return digest(content) == str(data["digest"])
 
 
 def read_plan(path: Path) -> Plan:
@@ -150,12 +170,14 @@ def read_plan(path: Path) -> Plan:
     Raises:
         PlanError: if it is malformed, of another version or in another campaign's folder.
     """
+    data = None
     try:
-        plan = parse_json_model(Plan, path.read_bytes(), path.name)
+        data = parse_json(content_of(path), path.name)
+        plan = parse_model(Plan, data, path.name)
     except ConfigError as error:
-        found = _version_or(path, error, PLAN_VERSION)
+        found = _version_or(data, error, PLAN_VERSION)
         raise PlanError("cannot read a plan", where=_short(path), found=found) from error
-    except (OSError, RecursionError) as error:
+    except OSError as error:
         found = str(error.args[-1])
         raise PlanError("cannot read a plan", where=_short(path), found=found) from error
     if plan.id != path.parent.name:
@@ -186,8 +208,8 @@ def read_withdrawals(layout: Layout, campaign: str) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        content = parse_json_model(Withdrawals, path.read_bytes(), _short(path))
-    except (OSError, RecursionError) as error:
+        content = parse_json_model(Withdrawals, content_of(path), _short(path))
+    except OSError as error:
         raise ConfigError(
             "cannot read the withdrawn records", where=_short(path), found=str(error.args[-1])
         ) from error
@@ -227,13 +249,10 @@ def _record_error(path: Path, found: str) -> RecordError:
     )
 
 
-def _version_or(path: Path, error: ConfigError, version: int) -> str:
-    """The version problem of a JSON file if it has one, else the error's own finding."""
-    try:
-        found = json.loads(path.read_bytes()).get("schema_version", version)
-    except (ValueError, AttributeError):
-        found = version
-    if found != version:
+def _version_or(data: Any, error: ConfigError, version: int) -> str:
+    """The version problem of a file's content if it has one, else the error's own finding."""
+    found = data.get("schema_version", version) if isinstance(data, dict) else version
+    if isinstance(found, int) and found != version:
         return f"schema_version {found}, this commwall reads {version}"
     return error.parts["found"] or error.what
 

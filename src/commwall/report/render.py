@@ -9,6 +9,7 @@ nothing of the user's Jupyter set-up takes part.
 import ast
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -167,7 +168,7 @@ def _environment(folder: Path) -> dict[str, str]:
     """Environment of papermill and kernel: this interpreter, nobody's Jupyter configuration."""
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    argv = [sys.executable, "-m", "commwall.report.kernel", "-f", "{connection_file}"]
     words = {"argv": argv, "display_name": KERNEL, "language": "python"}
     spec.write_text(json.dumps(words), encoding="utf-8")
     private = ("JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
@@ -188,8 +189,15 @@ def _failure(notebook: str, after: Path, stderr: str) -> RenderError:
     return RenderError(
         f"notebook {notebook} failed",
         where=f"{NOTEBOOKS / notebook}.py",
-        found="\n".join(errors) or "\n".join(stderr.strip().splitlines()[-5:]),
+        found="\n".join(errors) or _last_words(stderr),
     )
+
+
+def _last_words(stderr: str) -> str:
+    """What papermill said last: the error that ended it, or a few lines if there is none."""
+    lines = stderr.strip().splitlines()
+    named = [line for line in lines if re.match(r"[\w.]+(?:Error|Exception)\b", line)]
+    return named[-1] if named else "\n".join(lines[-5:])
 
 
 def _cleaned(node: NotebookNode) -> NotebookNode:

@@ -6,6 +6,7 @@ Layer: report. Reads and writes no file.
 import base64
 import io
 import textwrap
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -44,6 +45,7 @@ _LOOK = {
     "hatch.linewidth": 0.6,
     "svg.fonttype": "path",
     "svg.hashsalt": "commwall",
+    "text.parse_math": False,  # a label that holds dollars is no formula
     "figure.facecolor": "white",
 }
 
@@ -87,7 +89,8 @@ def picture(figure: Figure, caption: str) -> Html:
             return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
     stream = io.BytesIO()
-    with mpl.rc_context(_LOOK):
+    with mpl.rc_context(_LOOK), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of glyphs and labels that do not fit
         figure.savefig(stream, format="svg", metadata={"Date": None})
     data = base64.b64encode(stream.getvalue()).decode()
     words = escape(caption)

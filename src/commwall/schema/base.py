@@ -13,6 +13,9 @@ NAME_PATTERN = r"^[a-z0-9]+([.-][a-z0-9]+)*$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=60)]
 """A word that is safe as a folder name: lower-case letters and digits, joined by '-' or '.'."""
 
+Words = Annotated[str, StringConstraints(max_length=1000)]
+"""A text that figures show: so long that it spoils them, and no longer."""
+
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 Duration = Annotated[float, Field(gt=0, le=86400)]

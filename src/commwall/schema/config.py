@@ -7,7 +7,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from commwall.schema.base import Bytes, Duration, Model, Name, PositiveInt, Samples, WorldSize
+from commwall.schema.base import (
+    Bytes,
+    Duration,
+    Model,
+    Name,
+    PositiveInt,
+    Samples,
+    Words,
+    WorldSize,
+)
 from commwall.schema.case import (
     LEGS,
     CollectivesCase,
@@ -146,7 +155,7 @@ MachineDigits = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]
 class CampaignConfig(Model):
     """A campaign file."""
 
-    title: str
+    title: Words
     seed: Seed
     machine: MachineDigits | None = None
     """Kind of machine that alone may measure it, by the digits that end the identifiers of its

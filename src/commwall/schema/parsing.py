@@ -1,12 +1,16 @@
 """From the text of a YAML or JSON file to a model, with every problem named at once.
 
-Layer: schema. Pure: the caller reads the file.
+Layer: schema. Pure: the caller reads the file. Texts may come from strangers: what is read takes
+time and memory in proportion to its length, makes no objects but plain values, and an error shows
+no more of it than fits on a screen.
 """
 
 import difflib
 import json
+import re
 import types
 import typing
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeVar
 
@@ -18,7 +22,23 @@ from commwall.schema.errors import ConfigError
 M = TypeVar("M", bound=BaseModel)
 
 
+MOST_VALUES = 1_000_000
+"""Of a JSON text, about; a record with more numbers would be larger than a bundle takes."""
+LONGEST_YAML = 2**18
+"""Characters of a YAML text; so many take two seconds to read."""
+MOST_NODES = 100_000
+"""Values of a YAML text with all its aliases written out."""
+LONGEST_WHOLE_NUMBER = 40
+"""Characters; Python reads thousands of digits, and prints no more than 4300."""
+MOST_PROBLEMS = 50
+"""Of one file; how many more there are is said."""
+MOST_ERRORS = 10_000
+"""More of them cost memory even to list: only their number is told."""
+LONGEST_SHOWN = 200
+"""Characters that an error shows of a key or value."""
+_HALF_OF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _MERGE = "tag:yaml.org,2002:merge"
+_WHOLE_NUMBER = "tag:yaml.org,2002:int"
 _NO_VALUE = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 """What PyYAML lets through of a text that has a type's looks but no value: 2024-13-45."""
 
@@ -27,6 +47,9 @@ class _StrictLoader(yaml.SafeLoader):
     """Refuses a key that stands twice in one mapping, and says where a value cannot be read."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag == _WHOLE_NUMBER and len(node.value) > LONGEST_WHOLE_NUMBER:
+            problem = f"a whole number of {len(node.value)} characters"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         try:
             return super().construct_object(node, deep=deep)
         except _NO_VALUE as error:
@@ -60,18 +83,39 @@ def parse_yaml(text: str, where: str) -> Any:
         where: its name, for the error.
 
     Raises:
-        ConfigError: with line and column, if the text is not YAML or repeats a key.
+        ConfigError: with line and column, if the text is not YAML, repeats a key, or holds too
+            much once its aliases are written out.
     """
+    if len(text) > LONGEST_YAML:
+        raise _unreadable(where, None, f"{len(text)} characters, more than {LONGEST_YAML}")
     loader = None
     try:
         loader = _StrictLoader(text)
-        return loader.get_single_data()
+        node = loader.get_single_node()
+        if node and _written_out(node, {}) > MOST_NODES:
+            problem = f"more than {MOST_NODES} values once its aliases are written out"
+            raise _unreadable(where, node.start_mark, problem)
+        return loader.construct_document(node) if node else None
     except yaml.YAMLError as error:
         problem = str(getattr(error, "problem", error))
         raise _unreadable(where, getattr(error, "problem_mark", None), problem) from error
     except RecursionError as error:
         mark = loader.get_mark() if loader else None
         raise _unreadable(where, mark, "brackets or lists nested too deeply") from error
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """Values below a node, those below an alias as often as it stands there."""
+    if id(node) in known:
+        return known[id(node)]
+    known[id(node)] = MOST_NODES  # what holds itself has no end
+    inner: list[yaml.Node] = []
+    if isinstance(node, yaml.SequenceNode):
+        inner = node.value
+    elif isinstance(node, yaml.MappingNode):
+        inner = [part for pair in node.value for part in pair]
+    known[id(node)] = 1 + sum(_written_out(part, known) for part in inner)
+    return known[id(node)]
 
 
 def _unreadable(where: str, mark: yaml.Mark | None, found: str) -> ConfigError:
@@ -93,33 +137,69 @@ def parse_model(model: type[M], data: Any, where: str) -> M:
         where: name of the file it came from, for the error.
 
     Raises:
-        ConfigError: lists every wrong key and value with file, key and the nearest known key.
+        ConfigError: lists every wrong key and value with file, key and the nearest known key; of
+            very many the first, and how many there are.
     """
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = "\n".join(_problem(model, item, data) for item in error.errors())
+        count = error.error_count()
+        items = error.errors(include_url=False) if count <= MOST_ERRORS else []
+        problems = [_problem(model, item, data) for item in items[:MOST_PROBLEMS]]
+        if count > len(problems):
+            problems.append(f"{count - len(problems)} more" if problems else f"{count} of them")
+        told = "\n".join(problems)
         raise ConfigError(
-            f"{len(problems.splitlines())} problem(s) in {where}",
+            f"{max(count, len(told.splitlines()))} problem(s) in {where}",
             where=where,
-            found=problems,
+            found=told,
             next_step="correct the file and run again; nothing was started",
         ) from error
+
+
+def parse_json(text: str | bytes, where: str) -> Any:
+    """The value of a JSON text in UTF-8.
+
+    Args:
+        text: content of the file.
+        where: its name, for the error.
+
+    Raises:
+        ConfigError: if it is not JSON (truncated, say), repeats a key, so that others may read it
+            otherwise, holds half a character, or is too large or nested too deeply.
+    """
+    try:
+        own = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        if own.count(",") > MOST_VALUES:
+            raise ValueError(f"more than {MOST_VALUES} values")
+        value = json.loads(own, object_pairs_hook=_each_key_once)
+        if _HALF_OF_A_PAIR.search(own):
+            json.dumps(value, ensure_ascii=False).encode()  # raises for half a pair
+    except (ValueError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        found = "brackets nested too deeply" if deep else _shortened(str(error))
+        raise ConfigError(
+            "cannot read a JSON file", where=where, found=found, expected="a whole JSON text"
+        ) from error
+    return value
 
 
 def parse_json_model(model: type[M], text: str | bytes, where: str) -> M:
     """Validate a JSON text as a model.
 
     Raises:
-        ConfigError: if the text is not JSON (truncated, say) or not such a model.
+        ConfigError: if `parse_json` refuses it or it is not such a model.
     """
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(
-            "cannot read a JSON file", where=where, found=str(error), expected="a whole JSON text"
-        ) from error
-    return parse_model(model, data, where)
+    return parse_model(model, parse_json(text, where), where)
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
+        raise ValueError(f"key {twice!r} stands twice")
+    return found
 
 
 def nearest(word: str, known: typing.Iterable[str]) -> str | None:
@@ -130,7 +210,7 @@ def nearest(word: str, known: typing.Iterable[str]) -> str | None:
 def _problem(model: type[BaseModel], item: Any, data: Any) -> str:
     """A line for one of pydantic's errors, and one for each key that may have caused it."""
     parts = _without_tags(item["loc"], data, keep_last=item["type"] == "missing")
-    place = ".".join(parts) or "(the whole file)"
+    place = _shortened(".".join(parts)) or "(the whole file)"
     if item["type"] == "extra_forbidden":
         return (
             f"{place}: {_unknown_key(str(item['loc'][-1]), _known_keys(model, item['loc'][:-1]))}"
@@ -139,10 +219,15 @@ def _problem(model: type[BaseModel], item: Any, data: Any) -> str:
         return _missing_tag(place, item, _known_keys(model, item["loc"]))
     if item["type"] == "too_short" and item["ctx"]["min_length"] == 1:
         return f"{place}: must not be empty"
-    message = item["msg"].removeprefix("Value error, ")
+    message = _shortened(item["msg"].removeprefix("Value error, "))
     given = item.get("input")
-    shown = "" if isinstance(given, Mapping | list) or given is None else f" (found {given!r})"
+    untold = isinstance(given, Mapping | list) or given is None
+    shown = "" if untold else f" (found {_shortened(repr(given))})"
     return f"{place}: {message}{shown}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]} …"
 
 
 def _unknown_key(key: str, known: set[str]) -> str:
@@ -157,7 +242,10 @@ def _missing_tag(place: str, item: Any, known: set[str]) -> str:
     strangers = (
         [str(key) for key in given if key not in known] if isinstance(given, Mapping) else []
     )
-    told = "".join(f"\n{place}.{key}: {_unknown_key(key, known)}" for key in strangers)
+    told = "".join(
+        f"\n{place}.{_shortened(key)}: {_unknown_key(key, known)}"
+        for key in strangers[:MOST_PROBLEMS]
+    )
     return f"{place}: key {item['ctx']['discriminator']} is missing{told}"
 
 

@@ -7,11 +7,15 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from commwall.schema.base import Model, Name, WorldSize
+from commwall.schema.base import Model, Name, Words, WorldSize
 from commwall.schema.case import Case, SuiteName
 from commwall.schema.treatment import LinkPath, Treatment
 
 PLAN_VERSION: Literal[1] = 1
+MOST_RECORDS = 20_000
+"""Of one campaign, as many as a bundle takes."""
+MOST_PAIRS = 20_000
+"""Of records that a campaign compares."""
 
 
 class PlannedPlatform(Model):
@@ -100,7 +104,7 @@ class Plan(Model):
     schema_version: Literal[1] = PLAN_VERSION
     id: Name
     """Name of the campaign; equals its folder."""
-    title: str
+    title: Words
     """What the campaign asks, for the head of the report."""
     fingerprint: str
     """Identity of the kind of machine that may write records of this campaign."""
@@ -145,7 +149,18 @@ class Plan(Model):
                     )
         for suite in self.suites:
             _check_suite(suite, known)
+        self._check_size()
         return self
+
+    def _check_size(self) -> None:
+        """Raise ValueError for a plan that nobody could measure, or wait for its pages."""
+        records = sum(s.rounds * sum(map(len, s.platforms.values())) for s in self.suites)
+        pairs = len(self.comparisons) * sum(s.rounds * len(s.cases) for s in self.suites)
+        if records > MOST_RECORDS or pairs > MOST_PAIRS:
+            raise ValueError(
+                f"{records} records and {pairs} pairs of them; at most {MOST_RECORDS} and "
+                f"{MOST_PAIRS} make a campaign"
+            )
 
 
 def _check_suite(suite: PlannedSuite, known: list[str]) -> None:

@@ -4,10 +4,9 @@ Layer: schema. Stored as `results/<campaign>/records/<platform>/<suite>/<case>/r
 Holds raw values only: no mean, no deviation, no host name, user name, address or serial.
 """
 
-from datetime import datetime
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import AwareDatetime, model_validator
 
 from commwall.schema.base import Model, Name, PositiveInt, digest
 from commwall.schema.case import Case, SuiteName
@@ -155,7 +154,7 @@ class Record(Model):
     digest: str
     """SHA-256 of the canonical text of everything else; an edited record is invalid."""
     id: RecordId
-    measured_at: datetime
+    measured_at: AwareDatetime
     """End of the launch (UTC)."""
     status: Status
     case: Case

@@ -5,9 +5,9 @@ Layer: schema. Reads and writes no file.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from commwall.schema.base import Model
+from commwall.schema.base import Model, Words
 
 LinkPath = Literal["nvlink", "pcie_peer", "host_staged", "socket", "ib", "roce"]
 """A way between two GPUs: direct by NVLink or PCIe, through host memory, through the network
@@ -17,14 +17,18 @@ BETWEEN_MACHINES: tuple[LinkPath, ...] = ("ib", "roce", "socket")
 """Ways that join machines; the last one also joins GPUs of one."""
 
 
+VariableName = Annotated[str, StringConstraints(pattern=r"^NCCL_[A-Z0-9_]+$", max_length=80)]
+"""A variable of NCCL; any other may change what the workers run."""
+
+
 class Label(Model):
     """What a treatment stands for, printed wherever its numbers are."""
 
-    title: str
+    title: Words
     """Short name for titles, figures and verdicts."""
-    stands_for: str
+    stands_for: Words
     """What the reader may take it for, one sentence."""
-    does_not_cover: str
+    does_not_cover: Words
     """What the reader must not take it for, one sentence."""
 
 
@@ -51,7 +55,7 @@ class NcclVariables(Model):
 
     kind: Literal["nccl"] = "nccl"
     label: Label
-    variables: dict[str, str]
+    variables: dict[VariableName, str]
     """NCCL_* variables set for the workers."""
 
 

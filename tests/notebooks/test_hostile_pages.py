@@ -1,0 +1,119 @@
+"""A stranger's words on every page: shown as they are, never as markup, and nothing is run."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from commwall.cli.main import main
+from commwall.records.layout import Layout
+from commwall.report.pages import PAGES
+from commwall.report.render import render
+from tests.golden import gpus, many
+from tests.golden.hostile import TEXT, poison
+from tests.notebooks.conftest import REPOSITORY
+from tests.notebooks.inline import page
+
+SHOWN = (
+    *((many.CAMPAIGN, name) for name in PAGES),
+    *((gpus.CAMPAIGN, name) for name in ("summary", "energy", "platforms", "trends")),
+)
+ATTRIBUTES = {
+    *("alt", "charset", "class", "colspan", "content", "href", "http-equiv", "id", "lang", "name"),
+    *("open", "scope", "src"),
+}
+TAGS = {
+    *("a", "article", "body", "code", "details", "div", "em", "figcaption", "figure", "h1", "h2"),
+    *("h3", "head", "html", "img", "li", "main", "meta", "ol", "p", "pre", "section", "strong"),
+    *("style", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul"),
+}
+ADDRESSES = ("#", "data:image/svg+xml;base64,", f"{many.CAMPAIGN}/", f"{gpus.CAMPAIGN}/")
+"""How what pages link to and show begins."""
+WORDS = TEXT.partition("\x1b")[0]
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: dict[str, set[str]] = {}
+        self.text = ""
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value or "")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    root = tmp_path_factory.mktemp("checkout")
+    layout = many.write_campaign(root)
+    gpus.write_campaign(root)
+    for campaign in (many.CAMPAIGN, gpus.CAMPAIGN):
+        poison(layout, campaign)
+    (root / "notebooks").symlink_to(REPOSITORY / "notebooks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        yield layout
+
+
+def check(markup: str) -> None:
+    seen = Seen(markup)
+    assert WORDS in seen.text, "the words are shown"
+    assert seen.tags <= TAGS
+    assert seen.attributes.keys() <= ATTRIBUTES
+    addresses = seen.attributes.get("href", set()) | seen.attributes.get("src", set())
+    assert all(address.startswith(ADDRESSES) for address in addresses)
+
+
+@pytest.mark.parametrize(("campaign", "name"), SHOWN)
+def test_a_page_shows_a_strangers_words_and_no_markup_of_theirs(
+    layout: Layout, campaign: str, name: str
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a page would show it, with a path of this machine
+        check(page(name, layout.root, campaign))
+
+
+def test_the_landing_page_and_the_tables_take_a_strangers_words(layout: Layout) -> None:
+    assert main(["tables", many.CAMPAIGN]) == 0
+    assert main(["site", many.CAMPAIGN, gpus.CAMPAIGN]) == 0
+    check(layout.landing_path().read_text(encoding="utf-8"))
+
+
+def test_a_page_made_by_the_kernel_is_no_other(layout: Layout) -> None:
+    executed, html = render(layout, many.CAMPAIGN, "method", 0.95, 120)
+    check(html.read_text(encoding="utf-8"))
+    cells = json.loads(executed.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    assert {output["output_type"] for output in outputs} == {"execute_result"}
+    check("".join("".join(output["data"].get("text/html", "")) for output in outputs))
+
+
+def test_a_parameter_is_a_value_and_never_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = "x'\"); open('made', 'w') #\nopen('made', 'w')\n!touch made"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notebooks").symlink_to(REPOSITORY / "notebooks")
+    assert main(["render", campaign, "method"]) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"notebooks"}
+
+
+def test_a_terminal_gets_no_escapes_of_strangers(
+    layout: Layout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", many.CAMPAIGN, "--all"]) == 0
+    said = capsys.readouterr().out
+    assert "<script>" in said
+    assert {c for c in said if not c.isprintable()} == {"\n"}
