@@ -54,7 +54,7 @@ def _run(step: Callable[[Layout], None], layout: Layout, sender: Connection) -> 
 
 
 def _peak_bytes() -> int:
-    """Most memory that this program held; rusage would tell of its parent, too, if that is larger."""
+    """Most memory that this program held; rusage would count its parent in, if that is larger."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 
