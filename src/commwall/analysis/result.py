@@ -3,6 +3,7 @@
 Layer: analysis. Records, and the facts by which they are judged, are read by `commwall.records`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -106,6 +107,25 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
             expected="an index of the records as they are",
             next_step=f"run `snakemake --cores all`, or `commwall index {campaign}`",
         ) from error
+
+
+def readable_campaigns(
+    layout: Layout, confidence: float, unread: list[str]
+) -> Iterator[tuple[str, Analysis]]:
+    """All campaigns that can be read, by name; one after another, so that one is in memory.
+
+    Args:
+        layout: of the checkout.
+        confidence: level of the intervals.
+        unread: where to put the name of each other one, and why.
+    """
+    for name in layout.campaigns():
+        try:
+            analysis = analyse_campaign(layout, name, confidence)
+        except CommwallError as error:
+            unread.append(f"{name}: {error.what}")
+            continue
+        yield name, analysis
 
 
 def with_replication(layout: Layout, analysis: Analysis) -> Analysis:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis.result import analyse_campaign
+from commwall.analysis.result import readable_campaigns
 from commwall.claims.factbook import FactBook, read_factbook
 from commwall.claims.files import loaded, shipped
 from commwall.claims.judging import OUTCOMES, WORDS, Judged, count, judge
@@ -17,7 +17,6 @@ from commwall.claims.scene import scene_of
 from commwall.records.layout import Layout
 from commwall.report.html import Html, bullets, folded, heading, joined, paragraph, table
 from commwall.schema.claims import ClaimsFile
-from commwall.schema.errors import CommwallError
 
 MEANINGS = {
     "wrong": "contradicts arithmetic or a sourced constant",
@@ -86,13 +85,9 @@ def _measured(
     claims = [claim for text in texts for claim in text.file.claims if claim.measured]
     scenes = {claim.id: scene_of(claim, book) for claim in claims}
     rows: list[Beside] = []
-    names, unread = [], []
-    for name in layout.campaigns():
-        try:
-            analysis = analyse_campaign(layout, name, confidence)
-        except CommwallError as error:
-            unread.append(f"{name}: {error.what}")
-            continue
+    names: list[str] = []
+    unread: list[str] = []
+    for name, analysis in readable_campaigns(layout, confidence, unread):
         names.append(name)
         rows += [each for c in claims for each in beside(c, scenes[c.id], [analysis])]
     places = list(scenes)

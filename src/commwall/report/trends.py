@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.result import Analysis, readable_campaigns
 from commwall.analysis.trends import VERSIONS, Point, Trend, trends
 from commwall.records.layout import Layout
 from commwall.report.html import (
@@ -23,7 +23,6 @@ from commwall.report.html import (
 )
 from commwall.report.style import picture
 from commwall.report.trend_figure import trend_figure
-from commwall.schema.errors import CommwallError
 from commwall.schema.units import around_text, quantity_text, significant
 
 NOTHING = paragraph("No value was measured by a second campaign.", "missing")
@@ -63,15 +62,12 @@ def open_trends(root: str | Path, confidence: float) -> TrendsPage:
     Raises:
         ConfigError: if a file of facts is malformed.
     """
-    layout, read, unread = Layout(Path(root)), [], []
+    layout = Layout(Path(root))
+    read: list[str] = []
+    unread: list[str] = []
 
     def analyses() -> Iterator[Analysis]:
-        for name in layout.campaigns():
-            try:
-                analysis = analyse_campaign(layout, name, confidence)
-            except CommwallError as error:
-                unread.append(f"{name}: {error.what}")
-                continue
+        for name, analysis in readable_campaigns(layout, confidence, unread):
             read.append(name)
             yield analysis
 
