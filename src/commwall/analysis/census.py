@@ -16,7 +16,8 @@ from commwall.analysis.gaps import rounds_text
 from commwall.analysis.overall import head_of
 from commwall.analysis.result import Analysis
 from commwall.records.todo import READABLE
-from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.case import Case, Leg, TrainingCase
+from commwall.schema.mitigation import StepCase
 from commwall.schema.record import Record
 from commwall.schema.result import EXCLUDING_MARKS, Series
 
@@ -127,7 +128,7 @@ def _effort_rows(analysis: Analysis) -> Iterator[Row]:
     groups: dict[tuple[str, str, str, Leg | None], list[Record]] = {}
     for record in analysis.evidence.records:
         case = record.case
-        legs = case.legs if isinstance(case, TrainingCase) else (None,)
+        legs = _legs(case)
         for leg in legs:
             key = (record.id.platform, record.id.suite, record.id.case, leg)
             groups.setdefault(key, []).append(record)
@@ -135,6 +136,13 @@ def _effort_rows(analysis: Analysis) -> Iterator[Row]:
         place = {"platform": platform, "suite": suite, "case": name, "leg": leg}
         counts = _counts(records, leg)
         yield {"campaign": analysis.evidence.index.campaign, **place, **counts}
+
+
+def _legs(case: Case) -> tuple[Leg | None, ...]:
+    """What of a case has its own count of steps; None for groups of an operation."""
+    if isinstance(case, TrainingCase):
+        return case.legs
+    return ("full", "mitigated") if isinstance(case, StepCase) else (None,)
 
 
 def _counts(records: list[Record], leg: str | None) -> Row:

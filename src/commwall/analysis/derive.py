@@ -11,6 +11,7 @@ from statistics import fmean, median
 
 from commwall.analysis.energy import whole_energy
 from commwall.analysis.gpu_use import gpu_use
+from commwall.analysis.mitigated import mitigated_values
 from commwall.analysis.names import HOST_GAP, Quantity
 from commwall.analysis.points import point_values
 from commwall.analysis.readings import (
@@ -25,6 +26,7 @@ from commwall.analysis.readings import (
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile
+from commwall.schema.mitigation import PriceCase, StepCase
 from commwall.schema.record import Record
 
 NO_PEAKS = GpuFactsFile({})
@@ -68,6 +70,8 @@ def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
         record: one cell of a campaign.
         peaks: of the GPUs that are known.
     """
+    if isinstance(record.case, StepCase | PriceCase):
+        return Derived(*mitigated_values(record))
     if not isinstance(record.case, TrainingCase):
         return Derived(*point_values(record))
     values: dict[Quantity, float] = {}

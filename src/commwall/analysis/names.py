@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from commwall.schema.case import CAPTURING, LEGS, Case, Leg, SuiteName, TrainingCase
 from commwall.schema.metric import Metric
 from commwall.schema.metrics import METRICS
+from commwall.schema.mitigation import PriceCase
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
@@ -37,7 +38,7 @@ class Quantity:
         steps are recorded.
         """
         if not isinstance(case, TrainingCase):
-            return True
+            return not isinstance(case, PriceCase)
         if self.metric_id == "throughput_tokens_per_s":
             return case.sequence_length is not None
         if self.metric_id == HOST_GAP and case.step_mode not in CAPTURING:
@@ -64,6 +65,9 @@ BUSBW = Quantity("busbw_bytes_per_s")
 ALGBW = Quantity("algbw_bytes_per_s")
 LATENCY = Quantity("latency_s")
 MEMORY_BANDWIDTH = Quantity("memory_bandwidth_bytes_per_s")
+MITIGATED = Quantity("mitigated_throughput_samples_per_s")
+UNMITIGATED = Quantity("unmitigated_throughput_samples_per_s")
+SPEEDUP = Quantity("mitigation_speedup")
 
 _TRAINING: tuple[Quantity, ...] = (
     PRIMARY,
@@ -86,6 +90,7 @@ QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {
     "training": _TRAINING,
     "memory": (MEMORY_BANDWIDTH,),
     "collectives": (BUSBW, ALGBW, LATENCY),
+    "mitigations": (MITIGATED, UNMITIGATED, SPEEDUP),
 }
 """Everything of a suite that is judged, one value per round, the quantity its verdicts are about
 first, then in the order readers see it."""

@@ -23,9 +23,11 @@ from commwall.schema.config import (
     CaseConfig,
     Config,
     PlatformConfig,
-    TrainingCaseConfig,
+    StepCaseConfig,
+    WorkloadConfig,
 )
 from commwall.schema.errors import ConfigError
+from commwall.schema.mitigation import UNEMULATED, StepCase
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
@@ -248,6 +250,7 @@ def _load_campaign(
     for comparison in config.comparisons:
         problems.add(file_name, _comparison_problem(config, comparison))
     problems.add(file_name, _mode_problems(config))
+    problems.add(file_name, _emulation_problems(config))
     cases = {
         case: problems.attempt(_resolver(case, asked, config, datasets, file_name))
         for case, asked in config.cases.items()
@@ -347,10 +350,33 @@ def _mode_problems(config: CampaignConfig) -> str:
     """Step modes that a platform's device cannot have; one a line."""
     cpu = [name for name, platform in config.platforms.items() if platform.device == "cpu"]
     return "\n".join(
-        f"cases.{name}.step_mode: {case.step_mode} needs device cuda, {cpu[0]} is on device cpu"
+        f"cases.{name}.{key}: {mode} needs device cuda, {cpu[0]} is on device cpu"
         for name, case in config.cases.items()
-        if cpu and isinstance(case, TrainingCaseConfig) and case.step_mode in CAPTURING
+        for key, mode in _modes(case).items()
+        if cpu and mode in CAPTURING
     )
+
+
+def _emulation_problems(config: CampaignConfig) -> str:
+    """Exchanges that an emulated link of the campaign cannot carry; one a line."""
+    return "\n".join(
+        f"cases.{name}.mitigation.exchange: {case.mitigation.exchange} cannot be carried by "
+        f"{platform}, whose link is emulated: {UNEMULATED[case.mitigation.exchange]}"
+        for platform, own in config.platforms.items()
+        for name, case in config.cases.items()
+        if own.treatment.kind == "emulated"
+        and name in (own.cases or config.cases)
+        and isinstance(case, StepCaseConfig)
+        and case.mitigation.exchange in UNEMULATED
+    )
+
+
+def _modes(case: CaseConfig) -> dict[str, StepMode | None]:
+    """Step modes that a case asks for, by their keys."""
+    own = {"step_mode": case.step_mode} if isinstance(case, WorkloadConfig) else {}
+    if isinstance(case, StepCaseConfig):
+        own["mitigation.step_mode"] = case.mitigation.step_mode
+    return own
 
 
 def _resolver(
@@ -363,7 +389,7 @@ def _resolver(
     """A function that resolves a case, raising ConfigError with the case's key."""
 
     def resolve() -> Case | None:
-        if not isinstance(asked, TrainingCaseConfig):
+        if not isinstance(asked, WorkloadConfig):
             return asked
         if datasets is None:
             return None
@@ -379,7 +405,9 @@ def _resolver(
             "dataset": dataset,
             "dataset_samples": datasets[dataset].samples_of(asked.sequence_length),
         }
-        return _with_key(name, lambda: parse_model(TrainingCase, resolved, file_name))
+        kind: type[StepCase] | type[TrainingCase]
+        kind = StepCase if isinstance(asked, StepCaseConfig) else TrainingCase
+        return _with_key(name, lambda: parse_model(kind, resolved, file_name))
 
     return resolve
 

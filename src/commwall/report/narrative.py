@@ -27,6 +27,7 @@ from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
+from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
 from commwall.schema.record import GpuFacts
 from commwall.schema.units import size_text, time_text
 
@@ -269,7 +270,11 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
     )
 
 
-def _operation_row(name: str, case: MemoryCase | CollectivesCase, rounds: int) -> tuple[str, ...]:
+def _operation_row(
+    name: str, case: MemoryCase | CollectivesCase | MitigationCase, rounds: int
+) -> tuple[str, ...]:
+    if isinstance(case, StepCase | PriceCase):
+        return _mitigation_row(name, case, rounds)
     if isinstance(case, CollectivesCase):
         sizes = f"{case.points} up to {size_text(case.max_bytes)}"
         place = " in place" if case.in_place else ""
@@ -277,6 +282,16 @@ def _operation_row(name: str, case: MemoryCase | CollectivesCase, rounds: int) -
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))
+
+
+def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, ...]:
+    if isinstance(case, StepCase):
+        sizes = f"{case.model} {case.preset}, {case.batch_per_gpu} per process"
+        timed = f"{time_text(case.windows.full_s)} each way"
+    else:
+        sizes = f"{case.batches} batches"
+        timed = f"{case.seeds} seeds"
+    return (name, case.suite, case.mitigation.words, case.kind, sizes, timed, str(rounds))
 
 
 def _places(rows: pd.DataFrame, words: str) -> Iterator[str]:

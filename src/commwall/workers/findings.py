@@ -57,17 +57,20 @@ class Findings:
             )
         )
 
-    def timed(self, leg: Leg, timed: Timed) -> None:
-        """Keep the step times of a leg, its window and whether it had settled."""
-        self.values("step_time_s", timed.warmup_s, leg, warmup=True)
-        self.values("step_time_s", timed.step_s, leg)
-        self._windows.append(Window(leg=leg, start_ns=timed.start_ns, end_ns=timed.end_ns))
-        if not timed.settled:
-            detail = (
-                f"interquartile range of the last steps above {SETTLED_SPREAD:.0%} of their "
-                f"median after {len(timed.warmup_s)} steps, {sum(timed.warmup_s):.2f} s"
-            )
-            self.mark(Mark(name="warmup_not_settled", leg=leg, detail=detail))
+    def timed(self, leg: Leg, *blocks: Timed) -> None:
+        """Keep the step times of a leg, each block's window and whether it had settled."""
+        self.values(
+            "step_time_s", (s for block in blocks for s in block.warmup_s), leg, warmup=True
+        )
+        self.values("step_time_s", (s for block in blocks for s in block.step_s), leg)
+        for timed in blocks:
+            self._windows.append(Window(leg=leg, start_ns=timed.start_ns, end_ns=timed.end_ns))
+            if not timed.settled:
+                detail = (
+                    f"interquartile range of the last steps above {SETTLED_SPREAD:.0%} of their "
+                    f"median after {len(timed.warmup_s)} steps, {sum(timed.warmup_s):.2f} s"
+                )
+                self.mark(Mark(name="warmup_not_settled", leg=leg, detail=detail))
 
     def repeated(self, repeated: Repeated, message_bytes: int, peer: int | None = None) -> None:
         """Keep the times of a repeated operation on a message or buffer of that size."""
