@@ -32,6 +32,7 @@ PAGES = {
     ),
     "collectives": PageKind("Collectives: bus bandwidth over message size", "collectives"),
     "memory": PageKind("Memory bandwidth: on the device, to the host, between devices", "memory"),
+    "mitigations": PageKind("Mitigations: what software wins back, and its price", "mitigations"),
     "platforms": PageKind("Platforms: machine, links, software, treatments", None),
     "method": PageKind("Method: how these numbers were made, and which were refused", None),
 }

@@ -168,11 +168,6 @@ class StepCase(Workload):
         """How the mitigated step is run."""
         return self.mitigation.step_mode or self.step_mode
 
-    @property
-    def workload(self) -> dict[str, Any]:
-        """What cases with one workload share, windows aside."""
-        return self.model_dump(mode="json", include=set(Workload.model_fields) - {"windows"})
-
 
 class PriceCase(Model):
     """What a mitigation costs in loss and in the error of gradients, on a small real task."""

@@ -3,7 +3,7 @@
 Layer: schema. Reads and writes no file. Suites that train add their own parameters to `Workload`.
 """
 
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -111,6 +111,11 @@ class Workload(Model):
         """Samples of one process's batch, and tokens of each if they are sequences."""
         length = self.sequence_length
         return (self.batch_per_gpu,) if length is None else (self.batch_per_gpu, length)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What is trained and how, windows aside: the same for cases of all suites that do so."""
+        return self.model_dump(mode="json", include=set(Workload.model_fields) - {"windows"})
 
     @property
     def sample_text(self) -> str:

@@ -1,0 +1,118 @@
+"""The table of mitigations: one row for each mitigation, workload and platform.
+
+Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes it too.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from commwall.analysis.columns import platform_columns
+from commwall.analysis.mitigations import Effect, Share, effects, gains
+from commwall.analysis.prices import UNPRICED
+from commwall.analysis.result import Analysis
+from commwall.stats.paired import PairedRatio
+
+Row = dict[str, Any]
+_TEXT, _COUNT, _NUMBER, _FLAG = "string", "Int64", "float64", "boolean"
+
+COLUMNS: dict[str, str] = {
+    "campaign": _TEXT,
+    "platform": _TEXT,
+    "label": _TEXT,
+    "emulated": _FLAG,
+    "suite": _TEXT,
+    "case": _TEXT,
+    "workload": _TEXT,
+    "mitigation": _TEXT,
+    "n": _COUNT,
+    "confidence": _NUMBER,
+    "speedup": _NUMBER,
+    "speedup_low": _NUMBER,
+    "speedup_high": _NUMBER,
+    "gains": _FLAG,
+    "against": _TEXT,
+    "recovered": _NUMBER,
+    "recovered_low": _NUMBER,
+    "recovered_high": _NUMBER,
+    "why_no_share": _TEXT,
+    "forecast": _NUMBER,
+    "forecast_low": _NUMBER,
+    "forecast_high": _NUMBER,
+    "why_no_forecast": _TEXT,
+    "energy": _NUMBER,
+    "energy_low": _NUMBER,
+    "energy_high": _NUMBER,
+    "why_no_energy": _TEXT,
+    "price_nat": _NUMBER,
+    "price_low_nat": _NUMBER,
+    "price_high_nat": _NUMBER,
+    "seeds": _COUNT,
+    "gradient_error": _NUMBER,
+    "free": _FLAG,
+    "why_no_price": _TEXT,
+}
+"""Columns with their types: `speedup` and `forecast` are times of a sample without the mitigation
+over times with it, `energy` is energy of a sample with it over without, all geometric means over
+rounds; `recovered` is the mean share of the gap to platform `against`. `free` says that the seeds
+do not tell the price from none."""
+DESCRIPTION = "what each mitigation gives on its platform, beside its forecast and its price"
+
+
+def mitigation_table(analysis: Analysis) -> pd.DataFrame:
+    """Every mitigation that a usable round has, those without a price too."""
+    rows = [_row(effect, analysis) for effect in effects(analysis)]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def _row(effect: Effect, analysis: Analysis) -> Row:
+    case, names = effect.case, analysis.names
+    work = f"{case.model} {case.preset}, {case.batch_per_gpu} per process, {case.step_mode}"
+    return {
+        **platform_columns(effect.record, analysis),
+        "workload": work,
+        "mitigation": effect.mitigation.words,
+        "n": effect.speedup.n,
+        "confidence": analysis.confidence,
+        "gains": gains(effect),
+        "against": names.get(effect.against, effect.against) if effect.against else None,
+        **dict(_ratio("speedup", effect.speedup)),
+        **dict(_ratio("forecast", effect.forecast)),
+        **dict(_ratio("energy", effect.energy)),
+        **dict(_share(effect.recovered)),
+        **_price(effect),
+    }
+
+
+def _ratio(name: str, ratio: PairedRatio | str) -> Iterator[tuple[str, float | str | None]]:
+    if isinstance(ratio, str):
+        yield f"why_no_{name}", ratio
+        return
+    yield name, ratio.centre
+    yield f"{name}_low", ratio.interval.low if ratio.interval else None
+    yield f"{name}_high", ratio.interval.high if ratio.interval else None
+
+
+def _share(share: Share | str) -> Iterator[tuple[str, float | str | None]]:
+    if isinstance(share, str):
+        yield "why_no_share", share
+        return
+    yield "recovered", share.mean
+    yield "recovered_low", share.interval.low if share.interval else None
+    yield "recovered_high", share.interval.high if share.interval else None
+
+
+def _price(effect: Effect) -> Row:
+    price = effect.price
+    if price is None:
+        return {"why_no_price": UNPRICED}
+    around = price.interval
+    return {
+        "price_nat": price.mean_nat,
+        "price_low_nat": around.low if around else None,
+        "price_high_nat": around.high if around else None,
+        "seeds": len(price.differences_nat),
+        "gradient_error": price.gradient_error,
+        "free": price.free,
+    }
