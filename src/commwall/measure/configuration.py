@@ -27,7 +27,7 @@ from commwall.schema.config import (
     WorkloadConfig,
 )
 from commwall.schema.errors import ConfigError
-from commwall.schema.mitigation import UNEMULATED, StepCase
+from commwall.schema.mitigation import NEEDS_GPUS, StepCase
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
@@ -250,7 +250,7 @@ def _load_campaign(
     for comparison in config.comparisons:
         problems.add(file_name, _comparison_problem(config, comparison))
     problems.add(file_name, _mode_problems(config))
-    problems.add(file_name, _emulation_problems(config))
+    problems.add(file_name, _exchange_problems(config))
     cases = {
         case: problems.attempt(_resolver(case, asked, config, datasets, file_name))
         for case, asked in config.cases.items()
@@ -357,17 +357,15 @@ def _mode_problems(config: CampaignConfig) -> str:
     )
 
 
-def _emulation_problems(config: CampaignConfig) -> str:
-    """Exchanges that an emulated link of the campaign cannot carry; one a line."""
+def _exchange_problems(config: CampaignConfig) -> str:
+    """Exchanges that a platform's device cannot have; one a line."""
     return "\n".join(
-        f"cases.{name}.mitigation.exchange: {case.mitigation.exchange} cannot be carried by "
-        f"{platform}, whose link is emulated: {UNEMULATED[case.mitigation.exchange]}"
+        f"cases.{name}.mitigation.exchange: {case.mitigation.exchange} needs device cuda, "
+        f"{platform} is on device cpu: {NEEDS_GPUS[case.mitigation.exchange]}"
         for platform, own in config.platforms.items()
         for name, case in config.cases.items()
-        if own.treatment.kind == "emulated"
-        and name in (own.cases or config.cases)
-        and isinstance(case, StepCaseConfig)
-        and case.mitigation.exchange in UNEMULATED
+        if own.device == "cpu" and name in (own.cases or config.cases)
+        if isinstance(case, StepCaseConfig) and case.mitigation.exchange in NEEDS_GPUS
     )
 
 

@@ -31,6 +31,8 @@ from commwall.report.style import (
 from commwall.schema.metrics import METRICS
 from commwall.schema.units import around_text, significant
 
+MOST_SHOWN = 2.0
+"""An interval beyond such a share, or below its negative, leaves the figure with an arrow."""
 NOTHING = "No mitigation has a usable round and a measured price."
 RULE = (
     "Named first is, of the mitigations that are faster for certain and whose price the seeds do "
@@ -195,9 +197,9 @@ def _draw(axes: Axes, own: pd.DataFrame, color: str) -> None:
     value_axis(axes, METRICS["gap_recovered_share"])
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
-    low, high = min(0.0, own["recovered"].min()), max(1.0, own["recovered"].max())
-    room = 0.15 * (high - low)
-    axes.set_xlim(low - room * (low < 0), high + room)
+    ends = own[["recovered", "recovered_low", "recovered_high"]]
+    low, high = min(0.0, ends.min().min()), max(1.0, ends.max().max())
+    axes.set_xlim(1.05 * max(low, -MOST_SHOWN), 1.05 * min(high, MOST_SHOWN))
     bars = own.rename(columns={"recovered_low": "mean_low", "recovered_high": "mean_high"})
     mark_clipped(axes, enumerate(bars.itertuples()))
 

@@ -135,11 +135,11 @@ UNCAPTURABLE: dict[Exchange, str] = {
     "powersgd": "PowerSGD counts its steps and draws its matrices on the host"
 }
 """Exchanges that no CUDA graph can hold, and why."""
-UNEMULATED: dict[Exchange, str] = {
-    "powersgd": "PowerSGD waits for an exchange where the one before ends, which the emulated "
-    "link's own thread would have to wait for"
+NEEDS_GPUS: dict[Exchange, str] = {
+    "powersgd": "PowerSGD waits for an exchange in the thread that ends the one before, and gloo "
+    "and the emulated link have too few of them"
 }
-"""Exchanges that an emulated link cannot carry, and why."""
+"""Exchanges of several buckets that hang beside gloo, and why."""
 
 
 class StepCase(Workload):

@@ -10,7 +10,7 @@ from functools import cache
 import torch
 import torch.distributed as dist
 
-from commwall.schema.mitigation import Mitigation, PriceCase
+from commwall.schema.mitigation import NEEDS_GPUS, Mitigation, PriceCase
 from commwall.schema.result import CaseResult, Check, Gap
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
@@ -20,6 +20,8 @@ from commwall.workers.reporting import exchanged, runtime_facts, tell_progress
 
 BUCKET_BYTES = 2**16
 """Small enough that the small model has several buckets [byte]."""
+ONE_BUCKET_BYTES = 2**22
+"""Large enough for all of its gradients [byte]."""
 NO_EXCHANGE = "gradients are not exchanged: ranks average their weights"
 _PLAIN = Mitigation.model_construct()
 
@@ -62,7 +64,8 @@ def _train(
 ) -> tuple[float, list[float]]:
     """Loss on text that was not learnt [nat], and where watched the error of each gradient [1]."""
     reading = Reading(seed, group.rank, batches, mitigation.batch_times)
-    step = mitigated_step(reading, mitigation, BUCKET_BYTES, group.control)
+    bucket_bytes = ONE_BUCKET_BYTES if mitigation.exchange in NEEDS_GPUS else BUCKET_BYTES
+    step = mitigated_step(reading, mitigation, bucket_bytes, group.control)
     errors = []
     for _ in range(batches // mitigation.batches):
         exact = _exact_gradient(reading, mitigation.accumulate, group) if watched else None
