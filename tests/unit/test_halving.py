@@ -92,3 +92,10 @@ def test_the_gentlest_schedule_that_the_time_allows_is_taken() -> None:
     least_s = least_time_s(8, costs, 0.5)
     assert schedule_within(8, least_s, costs, 0.5) is not None
     assert schedule_within(8, least_s - 0.1, costs, 0.5) is None
+
+
+def test_without_time_for_another_rung_the_best_so_far_is_taken() -> None:
+    halving = Halving(lambda left, _: {c: GAINS[c] for c in left})
+    best = halving.search(tuple(GAINS), Schedule(2, 1.0), lambda count, window_s: count > 2)
+    assert (best, [len(rung.scores) for rung in halving.rungs]) == ("d", [8, 4])
+    assert not halving.confirmed

@@ -174,7 +174,10 @@ def _print(found: Found, paths: tuple[Path, Path]) -> None:
     if told.best is None or told.gain is None:
         print("nothing was faster than the plain step")
     else:
-        print(f"best      {told.best}: {significant(told.gain, 3)} times as fast")
+        seen = (
+            "measured once more alone" if told.confirmed else "not measured once more: flattering"
+        )
+        print(f"best      {told.best}: {significant(told.gain, 3)} times as fast, {seen}")
     print(f"took      {time_text(told.took_s)} of {time_text(told.within_s)}")
     print(f"source    {paths[0]}")
     print(f"evidence  {paths[1]}")

@@ -33,6 +33,10 @@ class Costs(NamedTuple):
     windows: float
     """Windows of a candidate in a rung."""
 
+    def of(self, candidates: int, window_s: float) -> float:
+        """A rung [s]."""
+        return self.rung_s + candidates * (self.candidate_s + self.windows * window_s)
+
 
 class Schedule(NamedTuple):
     """How a search spends its time."""
@@ -59,15 +63,22 @@ class Halving(Generic[Candidate]):
     measure: Measure[Candidate]
     rungs: list[Rung[Candidate]] = field(default_factory=list)
 
-    def search(self, candidates: Sequence[Candidate], schedule: Schedule) -> Candidate | None:
+    def search(
+        self,
+        candidates: Sequence[Candidate],
+        schedule: Schedule,
+        may_begin: Callable[[int, float], bool] = lambda count, window_s: True,
+    ) -> Candidate | None:
         """The best candidate; None if none could be measured.
 
         Args:
             candidates: all different.
             schedule: how the time is spent.
+            may_begin: whether there is time for a rung of so many candidates with windows of that
+                length [s]; asked before every rung but the first.
         """
         left, window_s = tuple(candidates), schedule.window_s
-        while left:
+        while left and (not self.rungs or may_begin(len(left), window_s)):
             found = self.measure(left, window_s)
             self.rungs.append(Rung(window_s, found))
             left = self.ranked(tuple(found))
@@ -80,6 +91,11 @@ class Halving(Generic[Candidate]):
     def ranked(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """Candidates by what all rungs say of them, best first."""
         return tuple(sorted(candidates, key=self.score, reverse=True))
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the last rung measured one candidate alone, so that it did not choose it."""
+        return len(self.rungs) > 1 and len(self.rungs[-1].scores) == 1
 
     def score(self, candidate: Candidate) -> float:
         """Mean over the rungs that measured it, weighted by their windows."""

@@ -57,7 +57,10 @@ class Evidence(Model):
     best: str | None
     """In words; null if nothing was faster than the plain step."""
     gain: float | None
-    """Its time of a sample without over with, of the last rung alone, which did not choose it."""
+    """Time of a sample without it over time with."""
+    confirmed: bool = False
+    """Whether `gain` is of a last rung that measured the best alone, so that it did not choose it;
+    else it is the mean of all rungs, and flatters."""
     tried: tuple[Tried, ...]
 
 
@@ -68,6 +71,27 @@ class Found:
     best: Candidate | None
     """None if nothing was faster than the plain step."""
     evidence: Evidence
+
+
+class _Clock:
+    """Whether there is time for a rung, by what those before took.
+
+    Args:
+        costs: what rungs are expected to take.
+        first_s: what the first one is expected to take [s].
+        end_s: when the search must be over, on the monotonic clock [s].
+    """
+
+    def __init__(self, costs: Costs, first_s: float, end_s: float) -> None:
+        self._costs, self._expected_s, self._end_s = costs, first_s, end_s
+        self._began_s = time.monotonic()
+
+    def may_begin(self, candidates: int, window_s: float) -> bool:
+        """Whether a rung is expected to end in time, on a machine that is as slow as it was."""
+        wanted_s, now_s = self._costs.of(candidates, window_s), time.monotonic()
+        slow = max(1.0, (now_s - self._began_s) / self._expected_s)
+        self._expected_s += wanted_s
+        return now_s + slow * wanted_s <= self._end_s
 
 
 @dataclass
@@ -97,12 +121,16 @@ class Tuner:
         schedule = schedule_within(count, left_s, costs, LEAST_WINDOW_S)
         if schedule is None:
             raise _too_short(count, within_s, least_time_s(count, costs, LEAST_WINDOW_S))
+        clock = _Clock(costs, costs.of(count, schedule.window_s), began_s + within_s)
         halving = Halving(self._measure)
-        best = halving.search(choice.candidates, schedule)
-        gain = math.exp(halving.rungs[-1].scores[best]) if best else None
-        if gain is None or gain <= 1:
-            best = None
-        return Found(best, self._evidence(choice, within_s, began_s, best, gain))
+        best = halving.search(choice.candidates, schedule, clock.may_begin)
+        gain = None
+        if best:
+            last = halving.rungs[-1].scores[best] if halving.confirmed else halving.score(best)
+            gain = math.exp(last)
+            best = best if gain > 1 else None
+        found = self._evidence(choice, within_s, began_s, best, gain)
+        return Found(best, found.model_copy(update={"confirmed": halving.confirmed}))
 
     def _evidence(
         self,
