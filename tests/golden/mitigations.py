@@ -76,6 +76,7 @@ TRAINING: dict[str, Case] = {
     "bert": TrainingCase(legs=("full", "nosync", "comm"), **WORKLOAD),
 }
 PLAIN_MS = {FAST: 100, SLOW: 200}
+FAST_MITIGATED_MS = 75
 LEGS_MS: dict[Leg, float] = {"full": 200, "nosync": 100, "comm": 150}
 
 
@@ -140,7 +141,8 @@ def _series(name: str, case: str, round_: int) -> Iterable[Series]:
     if case in TRAINING:
         yield from steps(LEGS_MS)
     elif case in STEPS:
-        yield from steps({"full": PLAIN_MS[name], "mitigated": MITIGATED_MS[case][round_ - 1]})
+        own_ms = MITIGATED_MS[case][round_ - 1] if name == SLOW else FAST_MITIGATED_MS
+        yield from steps({"full": PLAIN_MS[name], "mitigated": own_ms})
     else:
         losses = {"full": PLAIN_NAT, "mitigated": PLAIN_NAT + PRICES_NAT[case][round_ - 1]}
         for leg, loss in losses.items():

@@ -17,53 +17,58 @@ from commwall.stats.paired import PairedRatio
 Row = dict[str, Any]
 _TEXT, _COUNT, _NUMBER, _FLAG = "string", "Int64", "float64", "boolean"
 
-COLUMNS: dict[str, str] = {
-    "campaign": _TEXT,
-    "platform": _TEXT,
-    "label": _TEXT,
-    "emulated": _FLAG,
-    "suite": _TEXT,
-    "case": _TEXT,
-    "workload": _TEXT,
-    "mitigation": _TEXT,
-    "n": _COUNT,
-    "confidence": _NUMBER,
-    "speedup": _NUMBER,
-    "speedup_low": _NUMBER,
-    "speedup_high": _NUMBER,
-    "gains": _FLAG,
-    "against": _TEXT,
-    "recovered": _NUMBER,
-    "recovered_low": _NUMBER,
-    "recovered_high": _NUMBER,
-    "why_no_share": _TEXT,
-    "forecast": _NUMBER,
-    "forecast_low": _NUMBER,
-    "forecast_high": _NUMBER,
-    "why_no_forecast": _TEXT,
-    "energy": _NUMBER,
-    "energy_low": _NUMBER,
-    "energy_high": _NUMBER,
-    "why_no_energy": _TEXT,
-    "price_nat": _NUMBER,
-    "price_low_nat": _NUMBER,
-    "price_high_nat": _NUMBER,
-    "seeds": _COUNT,
-    "gradient_error": _NUMBER,
-    "free": _FLAG,
-    "why_no_price": _TEXT,
+COLUMNS: dict[str, dict[str, str]] = {
+    "mitigations": {
+        "campaign": _TEXT,
+        "platform": _TEXT,
+        "label": _TEXT,
+        "emulated": _FLAG,
+        "suite": _TEXT,
+        "case": _TEXT,
+        "workload": _TEXT,
+        "mitigation": _TEXT,
+        "n": _COUNT,
+        "confidence": _NUMBER,
+        "speedup": _NUMBER,
+        "speedup_low": _NUMBER,
+        "speedup_high": _NUMBER,
+        "gains": _FLAG,
+        "against": _TEXT,
+        "recovered": _NUMBER,
+        "recovered_low": _NUMBER,
+        "recovered_high": _NUMBER,
+        "why_no_share": _TEXT,
+        "forecast": _NUMBER,
+        "forecast_low": _NUMBER,
+        "forecast_high": _NUMBER,
+        "why_no_forecast": _TEXT,
+        "energy": _NUMBER,
+        "energy_low": _NUMBER,
+        "energy_high": _NUMBER,
+        "why_no_energy": _TEXT,
+        "price_nat": _NUMBER,
+        "price_low_nat": _NUMBER,
+        "price_high_nat": _NUMBER,
+        "seeds": _COUNT,
+        "gradient_error": _NUMBER,
+        "free": _FLAG,
+        "why_no_price": _TEXT,
+    }
 }
 """Columns with their types: `speedup` and `forecast` are times of a sample without the mitigation
 over times with it, `energy` is energy of a sample with it over without, all geometric means over
 rounds; `recovered` is the mean share of the gap to platform `against`. `free` says that the seeds
 do not tell the price from none."""
-DESCRIPTION = "what each mitigation gives on its platform, beside its forecast and its price"
+DESCRIPTIONS = {
+    "mitigations": "what each mitigation gives on its platform, beside its forecast and its price",
+}
 
 
 def mitigation_table(analysis: Analysis) -> pd.DataFrame:
     """Every mitigation that a usable round has, those without a price too."""
     rows = [_row(effect, analysis) for effect in effects(analysis)]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    kinds = COLUMNS["mitigations"]
+    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
 def _row(effect: Effect, analysis: Analysis) -> Row:

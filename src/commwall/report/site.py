@@ -26,7 +26,7 @@ DESCRIPTIONS = {
     **columns.DESCRIPTIONS,
     **breakeven.DESCRIPTIONS,
     **census.DESCRIPTIONS,
-    "mitigations": mitigation_table.DESCRIPTION,
+    **mitigation_table.DESCRIPTIONS,
 }
 TABLE_KINDS = (".csv", ".parquet")
 
