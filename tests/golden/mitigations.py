@@ -64,6 +64,8 @@ PRICES_NAT = {
     "price-int8": (0.02, 0.03, 0.04),
     "price-two-batches": (0.0, 0.0, 0.0),
 }
+ENERGIES_J = {"two-batches": {"full": (8.0, 12.0), "mitigated": (14.0, 16.0)}}
+"""One value a window. Five steps of 8 samples take 20 J, five of 16 samples 30 J: 0.75 a sample."""
 PLAIN_NAT = 2.5
 STEPS: dict[str, Case] = {
     name: StepCase(mitigation=mitigation, **WORKLOAD) for name, mitigation in MITIGATIONS.items()
@@ -143,6 +145,8 @@ def _series(name: str, case: str, round_: int) -> Iterable[Series]:
     elif case in STEPS:
         own_ms = MITIGATED_MS[case][round_ - 1] if name == SLOW else FAST_MITIGATED_MS
         yield from steps({"full": PLAIN_MS[name], "mitigated": own_ms})
+        for leg, energies_j in ENERGIES_J.get(case, {}).items():
+            yield samples.series("energy_j", "J", energies_j, leg, None)
     else:
         losses = {"full": PLAIN_NAT, "mitigated": PLAIN_NAT + PRICES_NAT[case][round_ - 1]}
         for leg, loss in losses.items():
