@@ -166,13 +166,14 @@ class Tuner:
 
     def _compile(self, choice: Choice) -> None:
         """Have compiled what the candidates run, which may take the first launch minutes."""
-        own = [c.mitigation for c in choice.candidates if c.mitigation and not c.variables]
+        own = dict.fromkeys(c.mitigation for c in choice.candidates if c.mitigation)
         cases = [self._case(mitigation, LEAST_WINDOW_S) for mitigation in own]
         if not any({case.step_mode, case.mitigated_mode} & COMPILING for case in cases):
             return
         self.say(f"compiling {self.workload.model} {self.workload.preset}")
         launch = self.launch("compile")
-        request = self.request(self.platform, _named(cases), launch.folder)
+        named = tuple(NamedCase(name=f"c{i}", case=case) for i, case in enumerate(cases))
+        request = self.request(self.platform, named, launch.folder)
         run_launch(request.model_copy(update={"only_compile": True}), launch)
 
     def _measure(self, left: tuple[Candidate, ...], window_s: float) -> dict[Candidate, float]:
@@ -189,23 +190,25 @@ class Tuner:
 
     def _run(self, rung: int, variables: Variables, own: list[Candidate], window_s: float) -> None:
         """Launch the candidates of one set of variables until each has had its turn."""
-        asked = list(dict.fromkeys(c.mitigation for c in own if c.mitigation)) or [FILLER]
-        waiting, number = _named(self._case(mitigation, window_s) for mitigation in asked), 1
+        asked = dict.fromkeys(c.mitigation for c in own if c.mitigation) or {FILLER: None}
+        cases = {f"c{place}": self._case(each, window_s) for place, each in enumerate(asked)}
+        platform, waiting, number = with_variables(self.platform, variables), tuple(cases), 1
         while waiting:
             launch = self.launch(f"rung{rung}-{digest(variables)[:8]}-{number}")
-            request = self.request(with_variables(self.platform, variables), waiting, launch.folder)
-            outcome = run_launch(request, launch)
-            for result in outcome.results:
-                mitigation = next(n.case.mitigation for n in waiting if n.name == result.case)  # type: ignore[union-attr]
-                self.tried.append(
-                    Tried(
-                        rung=rung, variables=dict(variables), mitigation=mitigation, result=result
-                    )
+            named = tuple(NamedCase(name=name, case=cases[name]) for name in waiting)
+            outcome = run_launch(self.request(platform, named, launch.folder), launch)
+            self.tried += [
+                Tried(
+                    rung=rung,
+                    variables=dict(variables),
+                    mitigation=cases[result.case].mitigation,
+                    result=result,
                 )
+                for result in outcome.results
+            ]
             if outcome.cause:
                 self.say(f"{', '.join(outcome.lost)}: {outcome.cause}, {outcome.detail}")
-            waiting = tuple(named for named in waiting if named.name in outcome.remaining)
-            number += 1
+            waiting, number = outcome.remaining, number + 1
 
     def _case(self, mitigation: Mitigation, window_s: float) -> StepCase:
         windows = self.workload.windows.model_copy(update={"full_s": window_s})
@@ -283,10 +286,6 @@ def environment_text(found: Found, evidence: str) -> str:
     chosen = best.mitigation.chosen if best and best.mitigation else {}
     own |= {f"COMMWALL_{name.upper()}": str(value).lower() for name, value in chosen.items()}
     return "\n".join([*head, *(f"export {k}={shlex.quote(v)}" for k, v in own.items())]) + "\n"
-
-
-def _named(cases: Iterator[StepCase] | list[StepCase]) -> tuple[NamedCase, ...]:
-    return tuple(NamedCase(name=f"c{place}", case=case) for place, case in enumerate(cases))
 
 
 def _too_short(candidates: int, within_s: float, needed_s: float) -> PlanError:

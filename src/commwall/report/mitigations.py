@@ -78,7 +78,7 @@ def _first_text(page: Page, own: list[Effect]) -> str:
             f"{where}: none of {len(own)} mitigations is faster for certain at a price that is not "
             "told from none."
         )
-    won = f"it is faster by {_percent_text(first.speedup.centre - 1)}"
+    won = f"it is faster by {share_text(first.speedup.centre - 1)}"
     if isinstance(first.recovered, Share) and first.against:
         share = _share_text(first.recovered.mean, first.recovered.interval)
         won = f"it wins back {share} of the gap to {names.get(first.against, first.against)}"
@@ -89,10 +89,6 @@ def _share_text(mean: float, around: Any) -> str:
     if around is None:
         return signed_share_text(mean)
     return around_text(*map(signed_share_text, (mean, around.low, around.high)))
-
-
-def _percent_text(share: float) -> str:
-    return share_text(share)
 
 
 def effects_table(page: Page) -> Html:
