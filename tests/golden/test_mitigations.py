@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.mitigation_forecast import forecast_s, wire_share
-from commwall.analysis.mitigation_table import mitigation_table
-from commwall.analysis.mitigations import Effect, Share, effects, first_to_do
+from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
+from commwall.analysis.mitigations.forecast import forecast_s, wire_share
+from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.schema.mitigation import Mitigation
 from tests.golden.build import SLOW

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commwall.analysis import breakeven, census, columns, mitigation_table
+from commwall.analysis import breakeven, census, columns
+from commwall.analysis.mitigations import table as mitigations
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.site import DESCRIPTIONS, publish
@@ -18,7 +19,7 @@ COLUMNS = {
     **columns.COLUMNS,
     **breakeven.COLUMNS,
     **census.COLUMNS,
-    **mitigation_table.COLUMNS,
+    **mitigations.COLUMNS,
 }
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 SCALES = (1, 1e3, 1e6, 1e-3, 1e-6, 1e-9, 1 / 60, 1 / 3600, 2**-10, 2**-20, 2**-30)

@@ -10,10 +10,10 @@ pytest.importorskip("torch")
 
 from launching import emulated, request
 
-from commwall.measure import tuning
-from commwall.measure.candidates import Candidate, Choice
 from commwall.measure.supervisor import Launch
-from commwall.measure.tuning import Evidence, Tuner, write_found
+from commwall.measure.tuning import tuner as tuning
+from commwall.measure.tuning.candidates import Candidate, Choice
+from commwall.measure.tuning.tuner import Evidence, Tuner, write_found
 from commwall.schema.case import Windows
 from commwall.schema.config import Timeouts
 from commwall.schema.mitigation import Mitigation, StepCase

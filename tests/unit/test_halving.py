@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from commwall.measure.halving import (
+from commwall.measure.tuning.halving import (
     Costs,
     Halving,
     Schedule,

@@ -11,11 +11,18 @@ import pytest
 
 from commwall.host.energy import EnergySampler
 from commwall.judge.facts import read_variables
-from commwall.measure import tuning
-from commwall.measure.candidates import Candidate, choose, read_settings
-from commwall.measure.halving import Costs
 from commwall.measure.supervisor import Launch, LaunchOutcome
-from commwall.measure.tuning import FILLER, Evidence, Found, Tuner, with_variables, write_found
+from commwall.measure.tuning import tuner as tuning
+from commwall.measure.tuning.candidates import Candidate, choose, read_settings
+from commwall.measure.tuning.halving import Costs
+from commwall.measure.tuning.tuner import (
+    FILLER,
+    Evidence,
+    Found,
+    Tuner,
+    with_variables,
+    write_found,
+)
 from commwall.schema.case import Windows
 from commwall.schema.config import Timeouts
 from commwall.schema.errors import PlanError

@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from commwall.analysis.energy import whole_energy
 from commwall.analysis.gpu_use import gpu_use
-from commwall.analysis.mitigated import mitigated_values
+from commwall.analysis.mitigations.record_values import mitigated_values
 from commwall.analysis.names import HOST_GAP, Quantity
 from commwall.analysis.points import point_values
 from commwall.analysis.readings import (

@@ -1,6 +1,6 @@
 """`commwall tune CAMPAIGN --within SECONDS`: search what is fastest for a workload on this machine.
 
-Layer: cli. Runs in the bench environment; see `commwall.measure.tuning` for what it writes.
+Layer: cli. Runs in the bench environment; see `commwall.measure.tuning.tuner` for what it writes.
 """
 
 import argparse
@@ -14,12 +14,12 @@ from commwall.cli.parent import accept_parent, follow_parent
 from commwall.host.locks import device_locks
 from commwall.host.machine import Machine, probe_machine
 from commwall.judge.facts import read_variables
-from commwall.measure.candidates import PRICE_LEVELS, choose, read_settings
 from commwall.measure.configuration import Campaign, load_campaigns, resolved_config
 from commwall.measure.fitting import fit
 from commwall.measure.signals import Interrupted, interruptible
 from commwall.measure.supervisor import Launch
-from commwall.measure.tuning import FILLER, Found, Tuner, write_found
+from commwall.measure.tuning.candidates import PRICE_LEVELS, choose, read_settings
+from commwall.measure.tuning.tuner import FILLER, Found, Tuner, write_found
 from commwall.records.layout import Layout
 from commwall.schema.errors import ConfigError
 from commwall.schema.mitigation import StepCase

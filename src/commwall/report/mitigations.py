@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from commwall.analysis.mitigation_forecast import FORMULA
-from commwall.analysis.mitigation_table import mitigation_table
-from commwall.analysis.mitigations import Effect, Share, effects, first_to_do
+from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
+from commwall.analysis.mitigations.forecast import FORMULA
+from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.wording import share_text, signed_share_text
 from commwall.report.figures import nothing
 from commwall.report.html import Group, Html, bullets, grouped_table, joined, paragraph

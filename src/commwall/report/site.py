@@ -11,7 +11,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from commwall.analysis import breakeven, census, columns, mitigation_table
+from commwall.analysis import breakeven, census, columns
+from commwall.analysis.mitigations import table as mitigations
 from commwall.analysis.names import QUANTITIES_OF
 from commwall.analysis.result import analyse_campaign
 from commwall.records.layout import Layout
@@ -26,7 +27,7 @@ DESCRIPTIONS = {
     **columns.DESCRIPTIONS,
     **breakeven.DESCRIPTIONS,
     **census.DESCRIPTIONS,
-    **mitigation_table.DESCRIPTIONS,
+    **mitigations.DESCRIPTIONS,
 }
 TABLE_KINDS = (".csv", ".parquet")
 

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from commwall.measure.candidates import Candidate, Choice
 from commwall.measure.duration import ALLOWANCES, STEP_BLOCKS, WINDOW_SHARE
-from commwall.measure.halving import Costs, Halving, least_time_s, schedule_within
 from commwall.measure.progress import Say
 from commwall.measure.supervisor import Launch, run_launch
+from commwall.measure.tuning.candidates import Candidate, Choice
+from commwall.measure.tuning.halving import Costs, Halving, least_time_s, schedule_within
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.base import Model, digest
 from commwall.schema.case import COMPILING, Leg

@@ -4,55 +4,51 @@ Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes it t
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 from commwall.analysis.columns import platform_columns
-from commwall.analysis.mitigations import Effect, Share, effects, gains
-from commwall.analysis.prices import UNPRICED
+from commwall.analysis.mitigations.effects import Effect, Share, effects, gains
+from commwall.analysis.mitigations.prices import UNPRICED
 from commwall.analysis.result import Analysis
 from commwall.stats.paired import PairedRatio
 
 Row = dict[str, Any]
-_TEXT, _COUNT, _NUMBER, _FLAG = "string", "Int64", "float64", "boolean"
 
 COLUMNS: dict[str, dict[str, str]] = {
     "mitigations": {
-        "campaign": _TEXT,
-        "platform": _TEXT,
-        "label": _TEXT,
-        "emulated": _FLAG,
-        "suite": _TEXT,
-        "case": _TEXT,
-        "workload": _TEXT,
-        "mitigation": _TEXT,
-        "n": _COUNT,
-        "confidence": _NUMBER,
-        "speedup": _NUMBER,
-        "speedup_low": _NUMBER,
-        "speedup_high": _NUMBER,
-        "gains": _FLAG,
-        "against": _TEXT,
-        "recovered": _NUMBER,
-        "recovered_low": _NUMBER,
-        "recovered_high": _NUMBER,
-        "why_no_share": _TEXT,
-        "forecast": _NUMBER,
-        "forecast_low": _NUMBER,
-        "forecast_high": _NUMBER,
-        "why_no_forecast": _TEXT,
-        "energy": _NUMBER,
-        "energy_low": _NUMBER,
-        "energy_high": _NUMBER,
-        "why_no_energy": _TEXT,
-        "price_nat": _NUMBER,
-        "price_low_nat": _NUMBER,
-        "price_high_nat": _NUMBER,
-        "seeds": _COUNT,
-        "gradient_error": _NUMBER,
-        "free": _FLAG,
-        "why_no_price": _TEXT,
+        **PLATFORM,
+        "workload": TEXT,
+        "mitigation": TEXT,
+        "n": COUNT,
+        "confidence": NUMBER,
+        "speedup": NUMBER,
+        "speedup_low": NUMBER,
+        "speedup_high": NUMBER,
+        "gains": TRUTH,
+        "against": TEXT,
+        "recovered": NUMBER,
+        "recovered_low": NUMBER,
+        "recovered_high": NUMBER,
+        "why_no_share": TEXT,
+        "forecast": NUMBER,
+        "forecast_low": NUMBER,
+        "forecast_high": NUMBER,
+        "why_no_forecast": TEXT,
+        "energy": NUMBER,
+        "energy_low": NUMBER,
+        "energy_high": NUMBER,
+        "why_no_energy": TEXT,
+        "price_nat": NUMBER,
+        "price_low_nat": NUMBER,
+        "price_high_nat": NUMBER,
+        "seeds": COUNT,
+        "gradient_error": NUMBER,
+        "free": TRUTH,
+        "why_no_price": TEXT,
     }
 }
 """Columns with their types: `speedup` and `forecast` are times of a sample without the mitigation
@@ -62,6 +58,18 @@ do not tell the price from none."""
 DESCRIPTIONS = {
     "mitigations": "what each mitigation gives on its platform, beside its forecast and its price",
 }
+
+
+@dataclass(frozen=True)
+class MitigationTables:
+    """All tables about mitigations; DESCRIPTIONS says what each holds."""
+
+    mitigations: pd.DataFrame
+
+
+def mitigation_tables(analysis: Analysis) -> MitigationTables:
+    """All tables about mitigations; a campaign without any gives tables without rows."""
+    return MitigationTables(mitigation_table(analysis))
 
 
 def mitigation_table(analysis: Analysis) -> pd.DataFrame:

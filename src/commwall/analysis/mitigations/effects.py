@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from commwall.analysis.mitigated import Timing, timing
-from commwall.analysis.mitigation_forecast import LEGS, NOT_FORECAST, forecast_s
+from commwall.analysis.mitigations.forecast import LEGS, NOT_FORECAST, forecast_s
+from commwall.analysis.mitigations.prices import Price, PriceList
+from commwall.analysis.mitigations.record_values import Timing, timing
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
-from commwall.analysis.prices import Price, PriceList
 from commwall.analysis.result import Analysis
 from commwall.schema.base import canonical_json
 from commwall.schema.case import Leg
