@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
-from commwall.analysis.mitigations.forecast import forecast_s, wire_share
+from commwall.analysis.mitigations.forecast import BY_LEGS, forecast_s, modelled_s, wire_share
 from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.steps.inputs import MeasuredStep
+from commwall.model.bucketed import BucketedStep
+from commwall.model.step import Timeline
 from commwall.schema.mitigation import Mitigation
 from tests.golden.build import SLOW
 from tests.golden.mitigations import CAMPAIGN, LEGS_MS, write_campaign
@@ -47,6 +50,7 @@ def test_the_forecast_looks_at_no_mitigated_step(slow: dict[str, Effect]) -> Non
     found = slow["bfloat16"].forecast
     assert not isinstance(found, str)
     assert found.centre == pytest.approx(200 / 125)
+    assert slow["bfloat16"].forecast_by == BY_LEGS  # leg packed was not measured
     assert isinstance(slow["static"].forecast, str)
 
 
@@ -64,6 +68,16 @@ def test_the_forecast_looks_at_no_mitigated_step(slow: dict[str, Effect]) -> Non
 )
 def test_forecasts(mitigation: Mitigation, batch_ms: float | None) -> None:
     assert forecast_s(mitigation, LEGS_MS, 2) == (batch_ms and pytest.approx(batch_ms))
+
+
+def test_the_model_of_a_step_knows_when_each_bucket_is_ready() -> None:
+    timeline = Timeline(ready_s=(50, 100), backward_end_s=100, step_s=110)
+    step = MeasuredStep(BucketedStep(timeline, (4, 4), ranks=2), full_s=155, comm_s=80)
+    # Buckets of 40 are over at 90 and 140, of 20 at 70 and 120: the step gets 20 shorter.
+    assert modelled_s(Mitigation(exchange="bfloat16"), step, 2) == pytest.approx(135)
+    assert modelled_s(Mitigation(exchange="bfloat16", accumulate=2), step, 2) is None
+    without = MeasuredStep(step.bucketed, full_s=155, comm_s=None)
+    assert modelled_s(Mitigation(exchange="bfloat16"), without, 2) is None
 
 
 @pytest.mark.parametrize(("ranks", "share"), [(2, 0.25), (4, 0.5), (8, 1.0)])

@@ -68,7 +68,7 @@ def _tune(arguments: argparse.Namespace) -> int:
     choice = choose(workload, platform, arguments.price, settings, read_variables(root))
     for line in choice.left_out:
         print(f"not tried  {line}")
-    gpus = tuple(g.uuid_digest for g in machine.facts.gpus[: platform.world_size])
+    gpus = tuple(g.uuid_digest for g in machine.facts.gpus[: platform.per_node])
     gpus = gpus if platform.device == "cuda" else ()
     with device_locks(gpus or ("cpu",)) as locks:
         held = tuple(lock.descriptor for lock in locks)
@@ -153,7 +153,7 @@ def _tuner(
             cases=cases,
             output_dir=str(folder),
             cache_dir=str(layout.kernels_dir().resolve()),
-            threads_per_rank=max(1, machine.facts.cpu_count // where.world_size),
+            threads_per_rank=max(1, machine.facts.cpu_count // where.per_node),
             collective_timeout_s=config.timeouts.collective_s,
         )
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
-from commwall.analysis.mitigations.forecast import FORMULA
+from commwall.analysis.mitigations.forecast import FORMULAS
 from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.wording import share_text, signed_share_text
 from commwall.report.figures import nothing
@@ -33,6 +33,8 @@ from commwall.schema.units import around_text, significant
 
 MOST_SHOWN = 2.0
 """An interval beyond such a share, or below its negative, leaves the figure with an arrow."""
+ROUNDING = 1e-6
+"""Chosen: float32 sums in another order differ by less [1]."""
 NOTHING = "No mitigation has a usable round and a measured price."
 RULE = (
     "Named first is, of the mitigations that are faster for certain and whose price the seeds do "
@@ -78,11 +80,12 @@ def _first_text(page: Page, own: list[Effect]) -> str:
             f"{where}: none of {len(own)} mitigations is faster for certain at a price that is not "
             "told from none."
         )
-    won = f"it is faster by {share_text(first.speedup.centre - 1)}"
+    won, n = f"it is faster by {share_text(first.speedup.centre - 1)}", first.speedup.n
     if isinstance(first.recovered, Share) and first.against:
         share = _share_text(first.recovered.mean, first.recovered.interval)
         won = f"it wins back {share} of the gap to {names.get(first.against, first.against)}"
-    return f"{where}: first {first.mitigation.words}; {won}, n = {first.speedup.n}."
+        n = len(first.recovered.rounds)
+    return f"{where}: first {first.mitigation.words}; {won}, n = {n}."
 
 
 def _share_text(mean: float, around: Any) -> str:
@@ -93,7 +96,7 @@ def _share_text(mean: float, around: Any) -> str:
 
 def effects_table(page: Page) -> Html:
     """Every priced mitigation with what it gives and what it costs, best first."""
-    own = rows(page)
+    own = rows(page).sort_values("against", na_position="last", kind="stable")
     if own.empty:
         return paragraph(NOTHING, "missing")
     groups = [
@@ -119,13 +122,24 @@ def _sorted(own: pd.DataFrame) -> Iterable[dict[str, Any]]:
 
 def _cells(row: dict[str, Any]) -> Iterator[str]:
     yield row["mitigation"]
-    yield _around(row, "recovered", signed_share_text)
+    fewer = (
+        ""
+        if pd.isna(row["recovered_n"]) or row["recovered_n"] == row["n"]
+        else (f", n = {row['recovered_n']}")
+    )
+    yield _around(row, "recovered", signed_share_text) + fewer
     for name in ("speedup", "forecast", "energy"):
         yield _around(row, name, lambda value: significant(value, 3))
     yield _price_text(row)
-    error = row["gradient_error"]
-    yield "none exchanged" if pd.isna(error) else significant(error, 2) if error else "none"
+    yield _error_text(row["gradient_error"])
     yield str(row["n"])
+
+
+def _error_text(error: float) -> str:
+    """A gradient's error; what sums in another order differ by is none."""
+    if pd.isna(error):
+        return "none exchanged"
+    return significant(error, 2) if error > ROUNDING else "none"
 
 
 def _around(row: dict[str, Any], name: str, text: Any) -> str:
@@ -156,12 +170,18 @@ def forecast_note(page: Page) -> Html:
     lines = [
         f"{row['mitigation']} on {row['label']}, {row['workload']}: forecast "
         f"{significant(row['forecast'], 3)}, measured {significant(row['speedup'], 3)}, "
-        f"{signed_share_text(row['forecast'] / row['speedup'] - 1)} apart."
+        f"{signed_share_text(row['forecast'] / row['speedup'] - 1)} apart (forecast by "
+        f"{row['forecast_by']})."
         for row in known.to_dict("records")
     ]
     if not lines:
         return paragraph("No forecast: see what is missing.", "missing")
-    return joined([paragraph(f"Forecast of a step's time: {FORMULA}."), bullets(lines)])
+    ways = [
+        paragraph(f"Forecast by {how}: {formula}.")
+        for how, formula in FORMULAS.items()
+        if (known["forecast_by"] == how).any()
+    ]
+    return joined([*ways, bullets(lines)])
 
 
 def effects_figure(page: Page) -> Figure:
@@ -212,7 +232,8 @@ def missing(page: Page) -> Html:
     if not reasons:
         return paragraph("Every mitigation has a share, a forecast, an energy and a price.")
     return bullets(
-        f"{told} ({', '.join(dict.fromkeys(where))})." for told, where in reasons.items()
+        f"{told} ({'all' if len(where) == len(table) else ', '.join(where)})."
+        for told, where in reasons.items()
     )
 
 

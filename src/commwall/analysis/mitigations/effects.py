@@ -9,14 +9,22 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from commwall.analysis.mitigations.forecast import LEGS, NOT_FORECAST, forecast_s
+from commwall.analysis.mitigations.forecast import (
+    BY_MODEL,
+    FORMULAS,
+    LEGS,
+    NOT_FORECAST,
+    forecast_s,
+    modelled_s,
+)
 from commwall.analysis.mitigations.prices import Price, PriceList
 from commwall.analysis.mitigations.record_values import Timing, timing
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.steps.inputs import MeasuredStep, measured_step
 from commwall.schema.base import canonical_json
-from commwall.schema.case import Leg
+from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.record import Record
 from commwall.schema.workload import Workload
@@ -62,6 +70,8 @@ class Effect:
     """Energy of a sample with over energy without."""
     forecast: PairedRatio | str
     """Speed-up that legs without the mitigation let expect."""
+    forecast_by: str | None
+    """How: one of `commwall.analysis.mitigations.forecast.FORMULAS`."""
     price: Price | None
 
     @property
@@ -94,12 +104,31 @@ def effects(analysis: Analysis) -> tuple[Effect, ...]:
     return tuple(_effect(known, own) for own in groups.values())
 
 
+@dataclass(frozen=True)
+class Trained:
+    """One round of a training case, from which mitigations are forecast."""
+
+    legs: Mapping[Leg, float]
+    """Step times of LEGS [s]."""
+    step: MeasuredStep | None
+    """What the model of a step needs; None where leg `packed` was not measured."""
+    ranks: int
+    """Processes that exchange."""
+
+    def expected_s(self, how: str, mitigation: Mitigation) -> float | None:
+        """Time of a batch with a mitigation [s]; None where that way does not tell."""
+        if how == BY_MODEL:
+            return modelled_s(mitigation, self.step, self.ranks) if self.step else None
+        return forecast_s(mitigation, self.legs, self.ranks)
+
+
 class _Known:
     """What a campaign knows besides the mitigations themselves."""
 
     def __init__(self, analysis: Analysis) -> None:
         plan = analysis.evidence.plan
         seed = plan.seed if plan else 0
+        self.names = analysis.names
         self.paired: Callable[..., PairedRatio] = partial(
             paired_ratio, confidence=analysis.confidence, seed=seed
         )
@@ -108,7 +137,7 @@ class _Known:
         asked = [pair for pair in plan.comparisons if not pair.control] if plan else []
         self.faster = {pair.b: pair.a for pair in reversed(asked)}
         self.plain_s = _plain_times(analysis.cells)
-        self.legs = _leg_times(analysis.cells)
+        self.trained = _trained(analysis.cells)
 
 
 def _effect(known: _Known, own: list[tuple[Cell, Sides]]) -> Effect:
@@ -116,13 +145,15 @@ def _effect(known: _Known, own: list[tuple[Cell, Sides]]) -> Effect:
     assert isinstance(record.case, StepCase)
     plain, mitigated = zip(*(sides for _, sides in own), strict=True)
     fast = known.faster.get(record.id.platform)
+    forecast, how = _forecast(known, own)
     return Effect(
         record=record,
         speedup=known.paired(*([t.sample_time_s for t in side] for side in (plain, mitigated))),
         recovered=_recovered(known, own, fast) if fast else NO_FASTER,
         against=fast,
         energy=_energy(known, plain, mitigated),
-        forecast=_forecast(known, own),
+        forecast=forecast,
+        forecast_by=how,
         price=known.prices.of(record.case.mitigation),
     )
 
@@ -136,7 +167,7 @@ def _recovered(known: _Known, own: list[tuple[Cell, Sides]], fast: str) -> Share
         if gap_s > 0:
             shares.append((plain.sample_time_s - mitigated.sample_time_s) / gap_s)
     if not shares:
-        return NO_GAP.format(fast=fast)
+        return NO_GAP.format(fast=known.names.get(fast, fast))
     around = known.interval(shares) if len(set(shares)) > 1 else None
     return Share(tuple(shares), around)
 
@@ -152,19 +183,23 @@ def _energy(
     return known.paired(*zip(*pairs, strict=True)) if pairs else NO_COUNTER
 
 
-def _forecast(known: _Known, own: list[tuple[Cell, Sides]]) -> PairedRatio | str:
-    """Step time without over the step time to expect, from training cases of the same rounds."""
-    ratios, ranks = [], own[0][0].record.platform.world_size
-    case = own[0][0].record.case
-    assert isinstance(case, StepCase)
-    for cell, _ in own:
-        steps = known.legs.get((cell.record.id.platform, *_place(cell)))
-        expected_s = forecast_s(case.mitigation, steps, ranks) if steps else None
-        if steps and expected_s is None:
-            return NOT_FORECAST
-        if steps and expected_s:
-            ratios.append((steps["full"], expected_s))
-    return known.paired(*zip(*ratios, strict=True)) if ratios else NO_LEGS
+def _forecast(known: _Known, own: list[tuple[Cell, Sides]]) -> tuple[PairedRatio | str, str | None]:
+    """Step time without over the step time to expect, from training cases of the same rounds, and
+    how it was found: by the way that knows most of those that all rounds have.
+    """
+    record = own[0][0].record
+    assert isinstance(record.case, StepCase)
+    places = ((record.id.platform, *_place(cell)) for cell, _ in own)
+    rounds = [known.trained[place] for place in places if place in known.trained]
+    for how in FORMULAS:
+        expected = [
+            (trained.legs["full"], expected_s)
+            for trained in rounds
+            if (expected_s := trained.expected_s(how, record.case.mitigation))
+        ]
+        if rounds and len(expected) == len(rounds):
+            return known.paired(*zip(*expected, strict=True)), how
+    return (NOT_FORECAST if rounds else NO_LEGS), None
 
 
 def _sides(cell: Cell) -> Sides | None:
@@ -178,27 +213,38 @@ def _sides(cell: Cell) -> Sides | None:
 
 
 def _plain_times(cells: Iterable[Cell]) -> dict[Key, float]:
-    """Time of a sample of the unmitigated step: median over the cases that have it [s]."""
+    """Time of a sample of the unmitigated step [s]: median over the cases of this suite that have
+    it, or that of the training case where none has.
+    """
     found: dict[Key, list[float]] = {}
+    trained: dict[Key, float] = {}
     for cell in cells:
-        sides = _sides(cell)
+        sides, case = _sides(cell), cell.record.case
+        step_s = cell.derived.values.get(Quantity("step_time_s", "full"))
         if sides:
             key = (cell.record.id.platform, *_place(cell))
             found.setdefault(key, []).append(sides[0].sample_time_s)
-    return {key: median(times) for key, times in found.items()}
+        elif isinstance(case, TrainingCase) and step_s and not cell.refusals:
+            samples = case.batch_per_gpu * cell.record.platform.world_size
+            trained[(cell.record.id.platform, *_place(cell))] = step_s / samples
+    return trained | {key: median(times) for key, times in found.items()}
 
 
-def _leg_times(cells: Iterable[Cell]) -> dict[Key, Mapping[Leg, float]]:
-    """Step times of legs `full`, `nosync` and `comm` of training cases that have all three [s]."""
-    found: dict[Key, Mapping[Leg, float]] = {}
+def _trained(cells: Iterable[Cell]) -> dict[Key, Trained]:
+    """Training cases that have what a forecast needs at least, by workload and round."""
+    found = {}
     for cell in cells:
-        if cell.refusals or cell.record.case.suite != "training":
+        if cell.refusals or not isinstance(cell.record.case, TrainingCase):
             continue
         values = cell.derived.values
         steps = {leg: values.get(Quantity("step_time_s", leg)) for leg in LEGS}
-        known = {leg: value for leg, value in steps.items() if value is not None}
-        if len(known) == len(LEGS):
-            found[(cell.record.id.platform, *_place(cell))] = known
+        legs = {leg: value for leg, value in steps.items() if value is not None}
+        step = measured_step(cell)
+        if len(legs) == len(LEGS):
+            ranks = cell.record.platform.world_size
+            found[(cell.record.id.platform, *_place(cell))] = Trained(
+                legs, step if isinstance(step, MeasuredStep) else None, ranks
+            )
     return found
 
 

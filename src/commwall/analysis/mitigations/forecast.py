@@ -8,20 +8,28 @@ of a training case, f - n is the communication that compute does not hide:
 - k batches between two exchanges take (k - 1) n + f, a batch the k-th part of it;
 - k local steps and an average of the weights, which nothing hides, take k n + c.
 
+Where leg `packed` was measured, the model of a step (`commwall.model.step`) tells an exchange in w
+times the bytes better, because it knows when each bucket is ready: f + step(w) - step(1).
+
 What it takes to write gradients in few bits is left out, so that a forecast is a bound where that
 is slow.
 """
 
 from collections.abc import Mapping
 
+from commwall.analysis.steps.inputs import MeasuredStep
+from commwall.model.step import Exchange as BucketExchange
+from commwall.model.step import run_step
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import Exchange, Mitigation
 
-FORMULA = (
-    "step time of full − min(full − nosync, (1 − w) × comm), where w is the share of wire bytes "
-    "that is left; with k batches between two exchanges ((k − 1) × nosync + full) / k; with k "
-    "local steps nosync + comm / k"
-)
+BY_MODEL, BY_LEGS = "model of a step", "legs"
+FORMULAS = {
+    BY_MODEL: "step time of full + step(w) − step(1), where step is the model of a step with the "
+    "buckets of leg packed and their times of leg comm, and w the share of wire bytes that is left",
+    BY_LEGS: "step time of full − min(full − nosync, (1 − w) × comm); with k batches between two "
+    "exchanges ((k − 1) × nosync + full) / k; with k local steps nosync + comm / k",
+}
 LEGS: tuple[Leg, ...] = ("full", "nosync", "comm")
 NOT_FORECAST = "these options change no bytes on the wire: legs without them do not tell"
 
@@ -61,3 +69,24 @@ def forecast_s(mitigation: Mitigation, steps: Mapping[Leg, float], ranks: int) -
         return nosync + comm / mitigation.local_steps
     exchanged = full - max(0.0, min(full - nosync, (1 - share) * comm))
     return ((mitigation.accumulate - 1) * nosync + exchanged) / mitigation.accumulate
+
+
+def modelled_s(mitigation: Mitigation, step: MeasuredStep, ranks: int) -> float | None:
+    """Time of a step with another exchange by the model [s]; None for other mitigations.
+
+    Args:
+        mitigation: what is tried.
+        step: the training case of the round, with its buckets and leg `comm`.
+        ranks: processes that exchange.
+    """
+    share = wire_share(mitigation.exchange, ranks)
+    if mitigation.chosen.keys() != {"exchange"} or share is None or step.comm_s is None:
+        return None
+    return step.full_s + _step_s(step, share * step.comm_s) - _step_s(step, step.comm_s)
+
+
+def _step_s(step: MeasuredStep, comm_s: float) -> float:
+    """The model's step if all exchanges together take so long [s]."""
+    sizes = step.bucketed.bucket_bytes
+    exchanges = [BucketExchange(comm_s * size / sum(sizes)) for size in sizes]
+    return run_step(step.bucketed.timeline, exchanges).step_s

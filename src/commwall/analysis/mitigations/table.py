@@ -33,10 +33,12 @@ COLUMNS: dict[str, dict[str, str]] = {
         "recovered": NUMBER,
         "recovered_low": NUMBER,
         "recovered_high": NUMBER,
+        "recovered_n": COUNT,
         "why_no_share": TEXT,
         "forecast": NUMBER,
         "forecast_low": NUMBER,
         "forecast_high": NUMBER,
+        "forecast_by": TEXT,
         "why_no_forecast": TEXT,
         "energy": NUMBER,
         "energy_low": NUMBER,
@@ -89,6 +91,7 @@ def _row(effect: Effect, analysis: Analysis) -> Row:
         "n": effect.speedup.n,
         "confidence": analysis.confidence,
         "gains": gains(effect),
+        "forecast_by": effect.forecast_by,
         "against": names.get(effect.against, effect.against) if effect.against else None,
         **dict(_ratio("speedup", effect.speedup)),
         **dict(_ratio("forecast", effect.forecast)),
@@ -114,6 +117,7 @@ def _share(share: Share | str) -> Iterator[tuple[str, float | str | None]]:
     yield "recovered", share.mean
     yield "recovered_low", share.interval.low if share.interval else None
     yield "recovered_high", share.interval.high if share.interval else None
+    yield "recovered_n", len(share.rounds)
 
 
 def _price(effect: Effect) -> Row:
