@@ -150,7 +150,7 @@ def _series(name: str, case: str, round_: int) -> Iterable[Series]:
     else:
         losses = {"full": PLAIN_NAT, "mitigated": PLAIN_NAT + PRICES_NAT[case][round_ - 1]}
         for leg, loss in losses.items():
-            yield samples.series("held_out_loss", "nat", (loss,), leg)
+            yield samples.series("held_out_loss", "1", (loss,), leg)
         yield samples.series("gradient_error", "1", (0.1, 0.2, 0.3), "mitigated")
 
 

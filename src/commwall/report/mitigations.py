@@ -85,7 +85,8 @@ def _first_text(page: Page, own: list[Effect]) -> str:
         share = _share_text(first.recovered.mean, first.recovered.interval)
         won = f"it wins back {share} of the gap to {names.get(first.against, first.against)}"
         n = len(first.recovered.rounds)
-    return f"{where}: first {first.mitigation.words}; {won}, n = {n}."
+    doubt = ", so without an interval" if n == 1 else ""
+    return f"{where}: first {first.mitigation.words}; {won}, n = {n}{doubt}."
 
 
 def _share_text(mean: float, around: Any) -> str:
@@ -231,10 +232,8 @@ def missing(page: Page) -> Html:
                 reasons.setdefault(told, []).append(f"{row['case']} on {row['label']}")
     if not reasons:
         return paragraph("Every mitigation has a share, a forecast, an energy and a price.")
-    return bullets(
-        f"{told} ({'all' if len(where) == len(table) else ', '.join(where)})."
-        for told, where in reasons.items()
-    )
+    places = {w: "all" if len(own) == len(table) else ", ".join(own) for w, own in reasons.items()}
+    return bullets(f"{told} ({where})." for told, where in places.items())
 
 
 _WHATS = {

@@ -8,11 +8,11 @@ from commwall.schema.metric import DESIGN, Metric
 MITIGATION_METRICS = (
     Metric(
         id="held_out_loss",
-        unit="nat",
+        unit="1",
         direction="lower",
         kind="measured",
         label="loss on held-out text",
-        definition="Loss on characters that were not learnt, after a fixed number of batches of a "
+        definition="Loss [nat] on characters that were not learnt, after a fixed number of batches of a "
         "small net that learns the next character of Python's own documentation; one value a seed. "
         "Leg `full` trains without the mitigation, leg `mitigated` with it, from the same weights "
         "on the same batches.",
@@ -99,8 +99,8 @@ MITIGATION_METRICS = (
         source=DESIGN,
     ),
     Metric(
-        id="price_nat",
-        unit="nat",
+        id="loss_price",
+        unit="1",
         direction="lower",
         kind="derived",
         label="price in loss",
