@@ -12,10 +12,10 @@ MITIGATION_METRICS = (
         direction="lower",
         kind="measured",
         label="loss on held-out text",
-        definition="Loss [nat] on characters that were not learnt, after a fixed number of batches of a "
-        "small net that learns the next character of Python's own documentation; one value a seed. "
-        "Leg `full` trains without the mitigation, leg `mitigated` with it, from the same weights "
-        "on the same batches.",
+        definition="Loss [nat] on characters that were not learnt, after a fixed number of batches "
+        "of a small net that learns the next character of Python's own documentation; one value a "
+        "seed. Leg `full` trains without the mitigation, leg `mitigated` with it, from the same "
+        "weights on the same batches.",
         source=DESIGN,
     ),
     Metric(
