@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 from commwall.judge.facts import read_variables
 from commwall.judge.lint import lint
 from commwall.judge.variables import VariableFacts
+from commwall.measure.case_problems import exchange_problems, mode_problems
 from commwall.measure.facts import Dataset, read_datasets, read_text
 from commwall.measure.sweeps import unrolled
 from commwall.schema.base import canonical_json, digest
-from commwall.schema.case import CAPTURING, MODELS, Case, StepMode, TrainingCase
+from commwall.schema.case import MODELS, Case, StepMode, TrainingCase
 from commwall.schema.config import (
     CampaignConfig,
     CaseConfig,
@@ -27,7 +28,7 @@ from commwall.schema.config import (
     WorkloadConfig,
 )
 from commwall.schema.errors import ConfigError
-from commwall.schema.mitigation import NEEDS_GPUS, StepCase
+from commwall.schema.mitigation import StepCase
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
@@ -249,8 +250,8 @@ def _load_campaign(
         problems.add(file_name, _node_problems(f"platforms.{platform}", planned, config))
     for comparison in config.comparisons:
         problems.add(file_name, _comparison_problem(config, comparison))
-    problems.add(file_name, _mode_problems(config))
-    problems.add(file_name, _exchange_problems(config))
+    problems.add(file_name, mode_problems(config))
+    problems.add(file_name, exchange_problems(config))
     cases = {
         case: problems.attempt(_resolver(case, asked, config, datasets, file_name))
         for case, asked in config.cases.items()
@@ -344,37 +345,6 @@ def _default_mode(config: CampaignConfig) -> StepMode:
     """The fastest way to run a step that every platform of the campaign has."""
     on_gpus = all(platform.device == "cuda" for platform in config.platforms.values())
     return "compiled_captured" if on_gpus else "eager"
-
-
-def _mode_problems(config: CampaignConfig) -> str:
-    """Step modes that a platform's device cannot have; one a line."""
-    cpu = [name for name, platform in config.platforms.items() if platform.device == "cpu"]
-    return "\n".join(
-        f"cases.{name}.{key}: {mode} needs device cuda, {cpu[0]} is on device cpu"
-        for name, case in config.cases.items()
-        for key, mode in _modes(case).items()
-        if cpu and mode in CAPTURING
-    )
-
-
-def _exchange_problems(config: CampaignConfig) -> str:
-    """Exchanges that a platform's device cannot have; one a line."""
-    return "\n".join(
-        f"cases.{name}.mitigation.exchange: {case.mitigation.exchange} needs device cuda, "
-        f"{platform} is on device cpu: {NEEDS_GPUS[case.mitigation.exchange]}"
-        for platform, own in config.platforms.items()
-        for name, case in config.cases.items()
-        if own.device == "cpu" and name in (own.cases or config.cases)
-        if isinstance(case, StepCaseConfig) and case.mitigation.exchange in NEEDS_GPUS
-    )
-
-
-def _modes(case: CaseConfig) -> dict[str, StepMode | None]:
-    """Step modes that a case asks for, by their keys."""
-    own = {"step_mode": case.step_mode} if isinstance(case, WorkloadConfig) else {}
-    if isinstance(case, StepCaseConfig):
-        own["mitigation.step_mode"] = case.mitigation.step_mode
-    return own
 
 
 def _resolver(
