@@ -4,7 +4,7 @@ Layer: report. Reads and writes no file. A mitigation whose price was not measur
 but named among what is missing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -30,6 +30,7 @@ from commwall.report.style import (
 )
 from commwall.schema.metrics import METRICS
 from commwall.schema.units import around_text, significant
+from commwall.stats.intervals import Interval
 
 MOST_SHOWN = 2.0
 """An interval beyond such a share, or below its negative, leaves the figure with an arrow."""
@@ -89,7 +90,7 @@ def _first_text(page: Page, own: list[Effect]) -> str:
     return f"{where}: first {first.mitigation.words}; {won}, n = {n}{doubt}."
 
 
-def _share_text(mean: float, around: Any) -> str:
+def _share_text(mean: float, around: Interval | None) -> str:
     if around is None:
         return signed_share_text(mean)
     return around_text(*map(signed_share_text, (mean, around.low, around.high)))
@@ -117,23 +118,25 @@ def effects_table(page: Page) -> Html:
 
 def _sorted(own: pd.DataFrame) -> Iterable[dict[str, Any]]:
     ordered = own.sort_values(["recovered", "speedup"], ascending=False, na_position="last")
-    rows_: list[dict[str, Any]] = ordered.to_dict("records")
-    return rows_
+    best_first: list[dict[str, Any]] = ordered.to_dict("records")
+    return best_first
 
 
 def _cells(row: dict[str, Any]) -> Iterator[str]:
     yield row["mitigation"]
-    fewer = (
-        ""
-        if pd.isna(row["recovered_n"]) or row["recovered_n"] == row["n"]
-        else (f", n = {row['recovered_n']}")
-    )
-    yield _around(row, "recovered", signed_share_text) + fewer
+    yield _share_cell(row)
     for name in ("speedup", "forecast", "energy"):
-        yield _around(row, name, lambda value: significant(value, 3))
+        yield _around(row, (name, f"{name}_low", f"{name}_high"), significant)
     yield _price_text(row)
     yield _error_text(row["gradient_error"])
     yield str(row["n"])
+
+
+def _share_cell(row: dict[str, Any]) -> str:
+    """The share, with its own number of rounds where not all of them have one."""
+    shown = _around(row, ("recovered", "recovered_low", "recovered_high"), signed_share_text)
+    n = row["recovered_n"]
+    return shown if pd.isna(n) or n == row["n"] else f"{shown}, n = {n}"
 
 
 def _error_text(error: float) -> str:
@@ -143,20 +146,19 @@ def _error_text(error: float) -> str:
     return significant(error, 2) if error > ROUNDING else "none"
 
 
-def _around(row: dict[str, Any], name: str, text: Any) -> str:
-    if pd.isna(row[name]):
+def _around(row: dict[str, Any], columns: Sequence[str], text: Callable[[float], str]) -> str:
+    """A value with its ends, of three columns; alone where it has no interval."""
+    middle, least, most = (row[column] for column in columns)
+    if pd.isna(middle):
         return "unknown"
-    if pd.isna(row[f"{name}_low"]):
-        return str(text(row[name]))
-    return around_text(*(text(row[key]) for key in (name, f"{name}_low", f"{name}_high")))
+    return text(middle) if pd.isna(least) else around_text(*map(text, (middle, least, most)))
 
 
 def _price_text(row: dict[str, Any]) -> str:
     """The price with its interval, or that no arithmetic is changed."""
     if not row["seeds"]:
         return "none: same arithmetic"
-    shown = _around({**row, "price": row["price_nat"], "price_low": row["price_low_nat"],
-                     "price_high": row["price_high_nat"]}, "price", _signed)  # fmt: skip
+    shown = _around(row, ("price_nat", "price_low_nat", "price_high_nat"), _signed)
     return f"{shown}{'' if row['free'] else ', a loss'}; {row['seeds']} seeds"
 
 
