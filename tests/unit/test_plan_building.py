@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -16,7 +15,7 @@ from commwall.measure.duration import (
     timed_share,
 )
 from commwall.measure.planning import build_plan, plan_text, visiting_orders
-from commwall.schema.case import LEGS, SuiteName
+from commwall.schema.case import LEGS
 from commwall.schema.errors import ConfigError
 from commwall.schema.record import GpuFacts, MachineFacts
 from tests.samples import CASE
@@ -94,7 +93,7 @@ def test_expected_time_grows_with_windows_rounds_and_platforms(campaign: Campaig
 
 def test_the_demo_leaves_a_minute_of_eight_for_tables_and_pages(campaign: Campaign) -> None:
     plan = build_plan(campaign, MACHINE, "words")
-    assert [suite.suite for suite in plan.suites] == list(get_args(SuiteName))
+    assert [suite.suite for suite in plan.suites] == ["training", "memory", "collectives"]
     assert expected_plan_s(plan) < 7 * 60
 
 

@@ -20,12 +20,15 @@ from commwall.analysis.readings import (
     measured,
     slowest_rank,
     training_case,
+    why_no_steps,
     window_samples,
 )
+from commwall.analysis.splits import strategy_values
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
+from commwall.schema.strategies import StrategiesCase
 
 NO_PEAKS = GpuFactsFile({})
 OF_EVERY_GPU = frozenset({"energy_j", "idle_power_w"})
@@ -68,13 +71,15 @@ def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
         record: one cell of a campaign.
         peaks: of the GPUs that are known.
     """
+    if isinstance(record.case, StrategiesCase):
+        return Derived(*strategy_values(record, record.case))
     if not isinstance(record.case, TrainingCase):
         return Derived(*point_values(record))
     values: dict[Quantity, float] = {}
     absent: dict[Quantity, str] = {}
     steps: dict[Leg, float] = {}
     for leg in record.case.legs:
-        reason = _why_no_steps(record, leg)
+        reason = why_no_steps(record, leg)
         if reason:
             absent[Quantity("step_time_s", leg)] = reason
         else:
@@ -135,17 +140,6 @@ def host_gap(record: Record, leg: Leg) -> float | None:
 def throughput(record: Record, step_time_s: float) -> float:
     """Samples per second of all ranks [sample/s]."""
     return training_case(record).batch_per_gpu * record.platform.world_size / step_time_s
-
-
-def _why_no_steps(record: Record, leg: Leg) -> str | None:
-    lengths = {len(series.values) for series in measured(record, "step_time_s", leg)}
-    if not lengths or lengths == {0}:
-        return gap_reason(record, leg, "step_time_s") or f"leg {leg} has no step times"
-    if len(lengths) > 1:
-        return f"ranks of leg {leg} timed different numbers of steps: {sorted(lengths)}"
-    if min(value for s in measured(record, "step_time_s", leg) for value in s.values) <= 0:
-        return f"leg {leg} has a step time that is not above zero"
-    return None
 
 
 def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | None:

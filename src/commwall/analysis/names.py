@@ -64,6 +64,11 @@ BUSBW = Quantity("busbw_bytes_per_s")
 ALGBW = Quantity("algbw_bytes_per_s")
 LATENCY = Quantity("latency_s")
 MEMORY_BANDWIDTH = Quantity("memory_bandwidth_bytes_per_s")
+STRATEGY_TOKENS = Quantity("strategy_tokens_per_s")
+SPLIT_STEP = Quantity("step_time_s")
+SENT = Quantity("step_sent_bytes")
+FORMULA_SENT = Quantity("formula_sent_bytes")
+SENT_OVER_FORMULA = Quantity("sent_over_formula")
 
 _TRAINING: tuple[Quantity, ...] = (
     PRIMARY,
@@ -86,6 +91,7 @@ QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {
     "training": _TRAINING,
     "memory": (MEMORY_BANDWIDTH,),
     "collectives": (BUSBW, ALGBW, LATENCY),
+    "strategies": (STRATEGY_TOKENS, SPLIT_STEP),
 }
 """Everything of a suite that is judged, one value per round, the quantity its verdicts are about
 first, then in the order readers see it."""
@@ -104,6 +110,9 @@ DESCRIBED: tuple[Quantity, ...] = (
     MEMORY_SHARE,
     MEMORY_TRAFFIC,
     STEP_TRAFFIC,
+    SENT,
+    FORMULA_SENT,
+    SENT_OVER_FORMULA,
     *(Quantity(MEAN + metric.id) for metric in AVERAGED),
 )
 """What has one value per round too and no verdict: it says why others differ."""

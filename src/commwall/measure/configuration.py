@@ -28,6 +28,7 @@ from commwall.schema.config import (
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
 
 CONFIG_NAME = "config/config.yaml"
@@ -349,7 +350,9 @@ def _mode_problems(config: CampaignConfig) -> str:
     return "\n".join(
         f"cases.{name}.step_mode: {case.step_mode} needs device cuda, {cpu[0]} is on device cpu"
         for name, case in config.cases.items()
-        if cpu and isinstance(case, TrainingCaseConfig) and case.step_mode in CAPTURING
+        if cpu
+        and isinstance(case, TrainingCaseConfig | StrategiesCase)
+        and case.step_mode in CAPTURING
     )
 
 

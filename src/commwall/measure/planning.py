@@ -20,6 +20,7 @@ from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, T
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import MachineFacts
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
 from commwall.schema.units import rate_text, significant, size_text, time_text
 
@@ -209,7 +210,9 @@ def _case_text(case: Case) -> str:
     return f"{case.model} {case.preset}, {size}, {case.precision}, {case.step_mode}; {legs}"
 
 
-def _operation_text(case: MemoryCase | CollectivesCase) -> str:
+def _operation_text(case: MemoryCase | CollectivesCase | StrategiesCase) -> str:
+    if isinstance(case, StrategiesCase):
+        return f"{case.text}, {case.batch_text}, {case.precision}, {case.step_mode}"
     if isinstance(case, CollectivesCase):
         most = size_text(case.max_bytes)
         place = " in place" if case.in_place else ""

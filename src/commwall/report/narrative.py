@@ -26,8 +26,14 @@ from commwall.report.html import (
 from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.schema.base import digest
-from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
+from commwall.schema.case import (
+    CollectivesCase,
+    MemoryCase,
+    SuiteName,
+    TrainingCase,
+)
 from commwall.schema.record import GpuFacts
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
 GAP_HEADS = {
@@ -269,11 +275,15 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
     )
 
 
-def _operation_row(name: str, case: MemoryCase | CollectivesCase, rounds: int) -> tuple[str, ...]:
+def _operation_row(
+    name: str, case: MemoryCase | CollectivesCase | StrategiesCase, rounds: int
+) -> tuple[str, ...]:
     if isinstance(case, CollectivesCase):
         sizes = f"{case.points} up to {size_text(case.max_bytes)}"
         place = " in place" if case.in_place else ""
         words: tuple[str, ...] = (f"{case.collective}{place}", case.dtype, sizes)
+    elif isinstance(case, StrategiesCase):
+        words = (f"{case.text}, {case.step_mode}", case.precision, case.batch_text)
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))

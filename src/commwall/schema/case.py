@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from commwall.schema.base import Bytes, Duration, Model, PositiveInt, Samples
 from commwall.schema.collective import IN_PLACE, Collective
+from commwall.schema.strategies import StrategiesCase
 
 Leg = Literal["full", "nosync", "packed", "comm", "single"]
 """full: DDP step; nosync: same step, no gradient exchange; packed: same step, gradients packed into
@@ -16,7 +17,7 @@ DDP's buckets, which nobody exchanges; comm: the same buckets exchanged, no comp
 process alone, the control for per-GPU speed."""
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
-SuiteName = Literal["training", "memory", "collectives"]
+SuiteName = Literal["training", "memory", "collectives", "strategies"]
 StepMode = Literal["eager", "compile", "captured", "compiled_captured"]
 """eager: the host starts every kernel; compile: blocks of the model are compiled (torch.compile);
 captured: the whole step is recorded in a CUDA graph and replayed; compiled_captured: both."""
@@ -270,5 +271,7 @@ class CollectivesCase(Model):
         return len(self.message_sizes(1))
 
 
-Case = Annotated[TrainingCase | MemoryCase | CollectivesCase, Field(discriminator="suite")]
+Case = Annotated[
+    TrainingCase | MemoryCase | CollectivesCase | StrategiesCase, Field(discriminator="suite")
+]
 """Union of the suites' cases; grows with the suites."""

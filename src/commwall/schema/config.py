@@ -28,6 +28,7 @@ from commwall.schema.case import (
     Windows,
 )
 from commwall.schema.plan import Comparison, Replicated
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import LinkPath, Treatment
 
 Count = Annotated[Samples, Field(strict=True)]
@@ -143,9 +144,10 @@ class TrainingCaseConfig(Model):
 
 
 CaseConfig = Annotated[
-    TrainingCaseConfig | MemoryCase | CollectivesCase, Field(discriminator="suite")
+    TrainingCaseConfig | MemoryCase | CollectivesCase | StrategiesCase,
+    Field(discriminator="suite"),
 ]
-"""A case of a campaign file; those of `memory` and `collectives` stand there fully resolved."""
+"""A case of a campaign file; those of other suites than training stand there resolved."""
 
 
 MachineDigits = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]

@@ -1,0 +1,63 @@
+"""Strategies of the golden campaign against values computed by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from commwall.analysis.names import FORMULA_SENT, SENT, SENT_OVER_FORMULA, STRATEGY_TOKENS
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.tables import tidy_tables
+from tests.golden import splits
+from tests.golden.build import FAST, SLOW
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    root = tmp_path_factory.mktemp("splits")
+    return analyse_campaign(splits.write_campaign(root), splits.CAMPAIGN, 0.95)
+
+
+def test_tokens_are_those_of_all_ranks(analysis: Analysis) -> None:
+    found = {
+        (cell.record.id.case, cell.record.id.platform): cell.derived.values[STRATEGY_TOKENS]
+        for cell in analysis.cells
+        if cell.record.id.round == 1
+    }
+    # One batch of 2 x 50 tokens for both ranks; 4 x 2 x 50 tokens for each of two ranks.
+    assert found["tensor", FAST] == pytest.approx(100 / 0.010)
+    assert found["accumulation", SLOW] == pytest.approx(800 / 0.025)
+
+
+def test_verdict_is_about_tokens_per_second(analysis: Analysis) -> None:
+    assert {verdict.quantity for verdict in analysis.primary} == {STRATEGY_TOKENS}
+    tensor = next(verdict for verdict in analysis.primary if verdict.case == "tensor")
+    assert tensor.ratio
+    assert tensor.ratio.centre == pytest.approx(10)
+
+
+def test_bytes_beside_the_formula(analysis: Analysis) -> None:
+    cells = {(c.record.id.case, c.record.id.platform): c.derived for c in analysis.cells}
+    fast, slow = cells["tensor", FAST], cells["tensor", SLOW]
+    # 4 all-reduces in each of 2 layers; each sends once the 100 tokens of width 64 in float32.
+    assert fast.values[FORMULA_SENT] == 4 * 2 * 100 * 64 * 4
+    assert fast.values[SENT] == pytest.approx(1.01 * 204_800)
+    assert fast.values[SENT_OVER_FORMULA] == pytest.approx(1.01)
+    assert slow.absent[SENT_OVER_FORMULA] == splits.UNCOUNTED
+    assert slow.values[FORMULA_SENT] == 204_800
+
+
+def test_a_record_with_the_bytes_of_one_rank_says_nothing(tmp_path: Path) -> None:
+    whole = splits.record(FAST, "tensor", 1)
+    half = [s for s in whole.series if s.metric != "step_sent_bytes" or s.rank == 0]
+    record = whole.model_copy(update={"series": tuple(half)}).sealed()
+    layout = splits.samples.write_campaign(tmp_path, splits.plan(), (record,))
+    splits.samples.write_index(layout, splits.CAMPAIGN)
+    (cell,) = analyse_campaign(layout, splits.CAMPAIGN, 0.95).cells
+    assert SENT not in cell.derived.values
+    assert cell.derived.absent[SENT]
+
+
+def test_bytes_have_a_round_value_and_no_verdict(analysis: Analysis) -> None:
+    tables = tidy_tables(analysis)
+    assert SENT_OVER_FORMULA.metric_id in set(tables.rounds["metric"])
+    assert SENT_OVER_FORMULA.metric_id not in set(tables.ratios["metric"])
