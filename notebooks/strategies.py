@@ -16,8 +16,8 @@ campaign = None
 confidence = None
 
 # %%
-from commwall.analysis.names import STRATEGY_TOKENS
-from commwall.report import figures, narrative, overview, strategies
+from commwall.analysis.names import SPLIT_STEP, STRATEGY_TOKENS
+from commwall.report import figures, narrative, overview, step_bytes
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -43,7 +43,12 @@ picture(
 )
 
 # %%
-strategies.times(page)
+step_bytes.values_table(
+    page,
+    "strategies",
+    {"step time": SPLIT_STEP, "tokens": STRATEGY_TOKENS},
+    "Median of the rounds (least to greatest).",
+)
 
 # %% [markdown]
 # ## Bytes of a step
@@ -51,7 +56,7 @@ strategies.times(page)
 # NVLink by the counters of the GPUs, over steps with quiet before and after them.
 
 # %%
-strategies.sent(page)
+step_bytes.sent(page, "strategies")
 
 # %% [markdown]
 # ## What was compared
@@ -59,7 +64,7 @@ strategies.sent(page)
 # on one process with the whole batch; on two links they must agree as well.
 
 # %%
-narrative.cases(page)
+narrative.cases(page, "strategies")
 
 # %% [markdown]
 # ## What this does not show

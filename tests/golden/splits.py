@@ -1,4 +1,4 @@
-"""Writes the golden campaign of suite strategies; see build.py for training.
+"""Writes the golden campaign of suites strategies and inference; see build.py for training.
 
 Step times by round [ms], of the slower rank:
 
@@ -9,7 +9,8 @@ Step times by round [ms], of the slower rank:
 | 3 | 10 | 125 | 12.5 | 20 | 25 |
 
 Since 8 x 12.5 = 100, the geometric mean of the ratios is 10. On the fast link a rank sends 1 % more
-than the formula says; on the slow one nobody counts.
+than the formula says; on the slow one nobody counts. A token of the decoder's 4 answers takes 2 ms
+on the fast link and 8, 6.4 and 10 ms on the slow one, 4 prompts of 25 tokens 10 ms and 20 ms.
 """
 
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from commwall.records.layout import Layout
 from commwall.schema.case import Case, SuiteName
+from commwall.schema.inference import InferenceCase
 from commwall.schema.plan import Comparison, Plan, PlannedSuite
 from commwall.schema.record import (
     MachineFacts,
@@ -29,7 +31,7 @@ from commwall.schema.record import (
 )
 from commwall.schema.result import Gap, RuntimeFacts, Series
 from commwall.schema.strategies import StrategiesCase
-from commwall.schema.volumes import sent_bytes
+from commwall.schema.volumes import sent_bytes, token_sent_bytes
 from tests import samples
 from tests.golden.build import FAST, SLOW, platform
 
@@ -52,9 +54,21 @@ STRATEGIES: dict[str, StrategiesCase] = {
 }
 
 
+INFERENCE: dict[str, InferenceCase] = {
+    "decoder": InferenceCase(
+        preset="demo", batch=4, prompt_tokens=25, generated_tokens=15, precision="float32"
+    )
+}
+TOKEN_MS = {FAST: (2.0, 2.0, 2.0), SLOW: (8.0, 6.4, 10.0)}
+PREFILL_MS = {FAST: 10.0, SLOW: 20.0}
+
+
 def plan() -> Plan:
     """The golden plan."""
-    cases: dict[SuiteName, dict[str, Case]] = {"strategies": dict(STRATEGIES)}
+    cases: dict[SuiteName, dict[str, Case]] = {
+        "strategies": dict(STRATEGIES),
+        "inference": dict(INFERENCE),
+    }
     return Plan(
         id=CAMPAIGN,
         title="Golden strategies, in round numbers",
@@ -79,7 +93,7 @@ def _planned(suite: SuiteName, cases: dict[str, Case]) -> PlannedSuite:
 def record(name: str, case: str, round_: int) -> Record:
     """The golden record of a platform, case and round."""
     golden = plan()
-    suite: SuiteName = "strategies"
+    suite: SuiteName = "strategies" if case in STRATEGIES else "inference"
     counted = name == FAST
     return Record(
         digest="",
@@ -98,7 +112,7 @@ def record(name: str, case: str, round_: int) -> Record:
         platform=golden.platform(name),
         machine=MachineFacts(fingerprint="golden-machine", cpu_model="Golden CPU", cpu_count=2),
         software=_software(suite),
-        series=tuple(_series(name, case, round_)),
+        series=tuple(_steps(name, case, round_) if case in STRATEGIES else _answers(name, round_)),
         gaps=() if counted else (Gap(what="step_sent_bytes", reason=UNCOUNTED),),
     ).sealed()
 
@@ -108,7 +122,7 @@ def records() -> tuple[Record, ...]:
     return tuple(
         record(name, case, round_)
         for name in (FAST, SLOW)
-        for case in STRATEGIES
+        for case in (*STRATEGIES, *INFERENCE)
         for round_ in range(1, ROUNDS + 1)
     )
 
@@ -132,13 +146,31 @@ def _software(suite: SuiteName) -> SoftwareFacts:
     )
 
 
-def _series(name: str, case: str, round_: int) -> Iterable[Series]:
-    """Three steps on two ranks, of which each is the slower one in turn; what each sent."""
-    step_s = STEP_MS[case, name][round_ - 1] / 1000
+def _steps(name: str, case: str, round_: int) -> Iterable[Series]:
+    """Times, losses and bytes of a strategy's steps."""
+    yield from _times("step_time_s", STEP_MS[case, name][round_ - 1])
     for rank in range(RANKS):
-        own = tuple(step_s * (1.0 if step % 2 == rank else 0.9) for step in range(3))
-        yield Series(metric="step_time_s", unit="s", rank=rank, values=own)
         yield Series(metric="loss", unit="1", rank=rank, values=(2.0, 1.9, 1.8))
-        if name == FAST:
-            sent = OVER_FORMULA * sent_bytes(STRATEGIES[case], RANKS)
-            yield Series(metric="step_sent_bytes", unit="byte", rank=rank, values=(sent,))
+    if name == FAST:
+        yield from _sent(sent_bytes(STRATEGIES[case], RANKS))
+
+
+def _answers(name: str, round_: int) -> Iterable[Series]:
+    """Times and bytes of the decoder."""
+    yield from _times("prefill_time_s", PREFILL_MS[name])
+    yield from _times("token_time_s", TOKEN_MS[name][round_ - 1])
+    if name == FAST:
+        yield from _sent(token_sent_bytes(INFERENCE["decoder"], RANKS))
+
+
+def _times(metric: str, step_ms: float) -> Iterable[Series]:
+    """Three steps on two ranks, of which each is the slower one in turn."""
+    for rank in range(RANKS):
+        own = tuple(step_ms / 1000 * (1.0 if step % 2 == rank else 0.9) for step in range(3))
+        yield Series(metric=metric, unit="s", rank=rank, values=own)
+
+
+def _sent(formula_bytes: float) -> Iterable[Series]:
+    for rank in range(RANKS):
+        values = (OVER_FORMULA * formula_bytes,)
+        yield Series(metric="step_sent_bytes", unit="byte", rank=rank, values=values)

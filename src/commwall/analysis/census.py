@@ -137,7 +137,7 @@ def _effort_rows(analysis: Analysis) -> Iterator[Row]:
         yield {"campaign": analysis.evidence.index.campaign, **place, **counts}
 
 
-TIMED = ("step_time_s", "operation_time_s")
+TIMED = ("step_time_s", "operation_time_s", "token_time_s")
 """Metrics of what is timed over and over."""
 
 

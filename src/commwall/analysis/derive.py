@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from commwall.analysis.answers import inference_values
 from commwall.analysis.energy import whole_energy
 from commwall.analysis.gpu_use import gpu_use
 from commwall.analysis.names import HOST_GAP, Quantity
@@ -27,6 +28,7 @@ from commwall.analysis.splits import strategy_values
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile
+from commwall.schema.inference import InferenceCase
 from commwall.schema.record import Record
 from commwall.schema.strategies import StrategiesCase
 
@@ -73,6 +75,8 @@ def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
     """
     if isinstance(record.case, StrategiesCase):
         return Derived(*strategy_values(record, record.case))
+    if isinstance(record.case, InferenceCase):
+        return Derived(*inference_values(record, record.case, peaks))
     if not isinstance(record.case, TrainingCase):
         return Derived(*point_values(record))
     values: dict[Quantity, float] = {}

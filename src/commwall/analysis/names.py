@@ -67,6 +67,12 @@ MEMORY_BANDWIDTH = Quantity("memory_bandwidth_bytes_per_s")
 STRATEGY_TOKENS = Quantity("strategy_tokens_per_s")
 SPLIT_STEP = Quantity("step_time_s")
 SENT = Quantity("step_sent_bytes")
+DECODE_TOKENS = Quantity("decode_tokens_per_s")
+DECODE_TOKENS_PER_GPU = Quantity("decode_tokens_per_s_per_gpu")
+PREFILL_TOKENS = Quantity("prefill_tokens_per_s")
+TOKEN_TIME = Quantity("token_time_s")
+PREFILL_TIME = Quantity("prefill_time_s")
+HBM_SHARE = Quantity("hbm_bound_share")
 FORMULA_SENT = Quantity("formula_sent_bytes")
 SENT_OVER_FORMULA = Quantity("sent_over_formula")
 
@@ -92,6 +98,7 @@ QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {
     "memory": (MEMORY_BANDWIDTH,),
     "collectives": (BUSBW, ALGBW, LATENCY),
     "strategies": (STRATEGY_TOKENS, SPLIT_STEP),
+    "inference": (DECODE_TOKENS, PREFILL_TOKENS, TOKEN_TIME, PREFILL_TIME),
 }
 """Everything of a suite that is judged, one value per round, the quantity its verdicts are about
 first, then in the order readers see it."""
@@ -113,6 +120,8 @@ DESCRIBED: tuple[Quantity, ...] = (
     SENT,
     FORMULA_SENT,
     SENT_OVER_FORMULA,
+    DECODE_TOKENS_PER_GPU,
+    HBM_SHARE,
     *(Quantity(MEAN + metric.id) for metric in AVERAGED),
 )
 """What has one value per round too and no verdict: it says why others differ."""

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from commwall.analysis.names import (
     BUSBW,
+    DECODE_TOKENS,
     LATENCY,
     MEMORY_BANDWIDTH,
+    PREFILL_TOKENS,
     PRIMARY,
     STRATEGY_TOKENS,
     Quantity,
@@ -46,6 +48,8 @@ TOPICS = (
     Topic("Collectives, latency at the smallest size", LATENCY, "operation"),
     Topic("Memory bandwidth of the largest buffer", MEMORY_BANDWIDTH, "operation"),
     Topic("Parallel strategies, tokens per second", STRATEGY_TOKENS),
+    Topic("Inference, tokens generated per second", DECODE_TOKENS),
+    Topic("Inference, tokens of prompts per second", PREFILL_TOKENS),
 )
 """What a buyer asks, in this order."""
 

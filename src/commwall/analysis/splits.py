@@ -18,7 +18,8 @@ from commwall.schema.record import Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.volumes import sent_bytes
 
-_UNCOUNTED = "the record does not state the bytes that a rank sent"
+_UNCOUNTED = "the record does not state the bytes that every rank sent"
+_ALONE = "one process sends nothing"
 
 
 def strategy_values(
@@ -40,12 +41,25 @@ def strategy_values(
         step_s = median(slowest_rank(record, None))
         tokens = case.step_samples(ranks) * case.sequence_length
         values |= {STRATEGY_TOKENS: tokens / step_s, SPLIT_STEP: step_s}
-    if ranks > 1:
-        values[FORMULA_SENT] = sent_bytes(case, ranks)
+    sent, unsent = sent_values(record, sent_bytes(case, ranks))
+    return values | sent, absent | unsent
+
+
+def sent_values(
+    record: Record, formula_bytes: float
+) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
+    """Bytes that a rank sent in a step beside the formula's, and why they are absent.
+
+    Args:
+        record: one cell of a campaign.
+        formula_bytes: what the formula says [byte]; 0 of one process, which sends nothing.
+    """
+    if not formula_bytes:
+        return {}, dict.fromkeys((SENT, FORMULA_SENT, SENT_OVER_FORMULA), _ALONE)
+    formula = {FORMULA_SENT: formula_bytes}
     sent = list(all_values(record, SENT.metric_id))
-    if len(sent) == ranks > 1:
-        values |= {SENT: fmean(sent), SENT_OVER_FORMULA: fmean(sent) / values[FORMULA_SENT]}
-    else:
+    if len(sent) != record.platform.world_size:
         why = gap_reason(record, SENT.metric_id) or _UNCOUNTED
-        absent |= dict.fromkeys((SENT, SENT_OVER_FORMULA), why)
-    return values, absent
+        return formula, dict.fromkeys((SENT, SENT_OVER_FORMULA), why)
+    mean = fmean(sent)
+    return formula | {SENT: mean, SENT_OVER_FORMULA: mean / formula_bytes}, {}

@@ -26,6 +26,7 @@ from commwall.schema.config import (
     TrainingCaseConfig,
 )
 from commwall.schema.errors import ConfigError
+from commwall.schema.inference import InferenceCase
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
 from commwall.schema.strategies import StrategiesCase
@@ -351,7 +352,7 @@ def _mode_problems(config: CampaignConfig) -> str:
         f"cases.{name}.step_mode: {case.step_mode} needs device cuda, {cpu[0]} is on device cpu"
         for name, case in config.cases.items()
         if cpu
-        and isinstance(case, TrainingCaseConfig | StrategiesCase)
+        and isinstance(case, TrainingCaseConfig | StrategiesCase | InferenceCase)
         and case.step_mode in CAPTURING
     )
 

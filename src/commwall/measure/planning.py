@@ -18,6 +18,7 @@ from commwall.measure.fitting import Fitted, fit
 from commwall.records.layout import TAKEN
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.errors import ConfigError
+from commwall.schema.inference import InferenceCase
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import MachineFacts
 from commwall.schema.strategies import StrategiesCase
@@ -210,8 +211,8 @@ def _case_text(case: Case) -> str:
     return f"{case.model} {case.preset}, {size}, {case.precision}, {case.step_mode}; {legs}"
 
 
-def _operation_text(case: MemoryCase | CollectivesCase | StrategiesCase) -> str:
-    if isinstance(case, StrategiesCase):
+def _operation_text(case: MemoryCase | CollectivesCase | StrategiesCase | InferenceCase) -> str:
+    if isinstance(case, StrategiesCase | InferenceCase):
         return f"{case.text}, {case.batch_text}, {case.precision}, {case.step_mode}"
     if isinstance(case, CollectivesCase):
         most = size_text(case.max_bytes)

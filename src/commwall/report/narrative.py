@@ -32,6 +32,7 @@ from commwall.schema.case import (
     SuiteName,
     TrainingCase,
 )
+from commwall.schema.inference import InferenceCase
 from commwall.schema.record import GpuFacts
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
@@ -107,10 +108,15 @@ def gaps(page: Page, suite: SuiteName | None = None) -> Html:
     return paragraph(f"Nothing is missing and nothing was refused{where}.")
 
 
-def cases(page: Page) -> Html:
-    """Parameters of each case, a table for training and one for all other suites."""
+def cases(page: Page, suite: SuiteName | None = None) -> Html:
+    """Parameters of each case, a table for training and one for all other suites.
+
+    Args:
+        page: of a campaign.
+        suite: whose cases; None shows all.
+    """
     plan = page.analysis.evidence.plan
-    suites = plan.suites if plan else ()
+    suites = [s for s in plan.suites if suite in (None, s.suite)] if plan else []
     named = [(name, case, s.rounds) for s in suites for name, case in s.cases.items()]
     training = [
         _case_row(name, case, rounds)
@@ -276,13 +282,13 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
 
 
 def _operation_row(
-    name: str, case: MemoryCase | CollectivesCase | StrategiesCase, rounds: int
+    name: str, case: MemoryCase | CollectivesCase | StrategiesCase | InferenceCase, rounds: int
 ) -> tuple[str, ...]:
     if isinstance(case, CollectivesCase):
         sizes = f"{case.points} up to {size_text(case.max_bytes)}"
         place = " in place" if case.in_place else ""
         words: tuple[str, ...] = (f"{case.collective}{place}", case.dtype, sizes)
-    elif isinstance(case, StrategiesCase):
+    elif isinstance(case, StrategiesCase | InferenceCase):
         words = (f"{case.text}, {case.step_mode}", case.precision, case.batch_text)
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))

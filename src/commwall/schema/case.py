@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from commwall.schema.base import Bytes, Duration, Model, PositiveInt, Samples
 from commwall.schema.collective import IN_PLACE, Collective
+from commwall.schema.inference import InferenceCase
 from commwall.schema.strategies import StrategiesCase
 
 Leg = Literal["full", "nosync", "packed", "comm", "single"]
@@ -17,7 +18,7 @@ DDP's buckets, which nobody exchanges; comm: the same buckets exchanged, no comp
 process alone, the control for per-GPU speed."""
 
 LEGS: tuple[Leg, ...] = get_args(Leg)
-SuiteName = Literal["training", "memory", "collectives", "strategies"]
+SuiteName = Literal["training", "memory", "collectives", "strategies", "inference"]
 StepMode = Literal["eager", "compile", "captured", "compiled_captured"]
 """eager: the host starts every kernel; compile: blocks of the model are compiled (torch.compile);
 captured: the whole step is recorded in a CUDA graph and replayed; compiled_captured: both."""
@@ -272,6 +273,7 @@ class CollectivesCase(Model):
 
 
 Case = Annotated[
-    TrainingCase | MemoryCase | CollectivesCase | StrategiesCase, Field(discriminator="suite")
+    TrainingCase | MemoryCase | CollectivesCase | StrategiesCase | InferenceCase,
+    Field(discriminator="suite"),
 ]
 """Union of the suites' cases; grows with the suites."""

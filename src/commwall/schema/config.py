@@ -27,6 +27,7 @@ from commwall.schema.case import (
     SuiteName,
     Windows,
 )
+from commwall.schema.inference import InferenceCase
 from commwall.schema.plan import Comparison, Replicated
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import LinkPath, Treatment
@@ -144,7 +145,7 @@ class TrainingCaseConfig(Model):
 
 
 CaseConfig = Annotated[
-    TrainingCaseConfig | MemoryCase | CollectivesCase | StrategiesCase,
+    TrainingCaseConfig | MemoryCase | CollectivesCase | StrategiesCase | InferenceCase,
     Field(discriminator="suite"),
 ]
 """A case of a campaign file; those of other suites than training stand there resolved."""

@@ -4,6 +4,7 @@ Layer: schema. Labels, table heads and docs/metrics.md come from here.
 """
 
 from commwall.schema.device_metrics import DEVICE_METRICS
+from commwall.schema.inference_metrics import INFERENCE_METRICS
 from commwall.schema.metric import DESIGN, Metric
 from commwall.schema.model_metrics import MODEL_METRICS
 from commwall.schema.operation_metrics import OPERATION_METRICS
@@ -310,5 +311,6 @@ METRICS: dict[str, Metric] = {
         *DEVICE_METRICS,
         *OPERATION_METRICS,
         *STRATEGY_METRICS,
+        *INFERENCE_METRICS,
     )
 }

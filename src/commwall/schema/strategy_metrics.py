@@ -22,11 +22,12 @@ STRATEGY_METRICS = (
         direction="lower",
         kind="measured",
         label="bytes sent in a step",
-        definition="What one rank puts on its link in one step of a strategy: the emulated link's "
-        "own count of what the step asked it to carry, or NVML's counters of NVLink payload over "
-        "steps with quiet before and after them, divided by their number. Unknown where nobody "
-        "counts: PCIe has a rate only, gloo nothing. As a round's value: the mean over the ranks, "
-        "because the ends of a pipeline send less than its middle.",
+        definition="What one rank puts on its link in one step of a strategy, or for one token of "
+        "each answer of a decoder: the emulated link's own count of what it was asked to carry, or "
+        "NVML's counters of NVLink payload over steps with quiet before and after them, divided by "
+        "their number. Unknown where nobody counts: PCIe has a rate only, gloo nothing. As a "
+        "round's value: the mean over the ranks, because the ends of a pipeline send less than its "
+        "middle.",
         source="NVML, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX; the emulated link's counters",
     ),
     Metric(
@@ -35,8 +36,8 @@ STRATEGY_METRICS = (
         direction="neither",
         kind="derived",
         label="bytes sent in a step, by formula",
-        definition="What the strategy's formula says of step_sent_bytes, with ring algorithms, as "
-        "the mean over the ranks.",
+        definition="What the formula of the strategy or decoder says of step_sent_bytes, with ring "
+        "algorithms, as the mean over the ranks.",
         source="commwall.schema.volumes, with the papers it names",
     ),
     Metric(

@@ -1,4 +1,4 @@
-"""What each strategy puts on the wire in a training step of a transformer stack.
+"""What a rank puts on the wire: in a training step by each strategy, and for a generated token.
 
 Layer: schema. Reads and writes no file.
 
@@ -8,6 +8,7 @@ Source: Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3 (tensor); Hua
 """
 
 from commwall.schema.collective import wire_share
+from commwall.schema.inference import InferenceCase
 from commwall.schema.strategies import VALUE_BYTES, StrategiesCase
 
 PASSES = 4
@@ -29,6 +30,20 @@ def sent_bytes(case: StrategiesCase, ranks: int) -> float:
         "accumulation": _accumulation,
     }
     return formulas[case.strategy](case, ranks)
+
+
+def token_sent_bytes(case: InferenceCase, ranks: int) -> float:
+    """What a rank puts on its link for one token of each answer [byte].
+
+    Two all-reduces a layer, and an all-gather of the scores of all words.
+
+    Args:
+        case: the decoder and its batch.
+        ranks: number of processes n.
+    """
+    size, value_bytes = case.decoder, VALUE_BYTES[case.precision]
+    states = 2 * size.layers * wire_share("all_reduce", ranks) * size.hidden
+    return case.batch * value_bytes * (states + wire_share("all_gather", ranks) * size.vocabulary)
 
 
 def _message_bytes(case: StrategiesCase) -> int:

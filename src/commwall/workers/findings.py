@@ -67,10 +67,10 @@ class Findings:
             )
         )
 
-    def timed(self, leg: Leg | None, timed: Timed) -> None:
+    def timed(self, leg: Leg | None, timed: Timed, metric: str = "step_time_s") -> None:
         """Keep the step times of a leg, or of a case without legs, and whether they had settled."""
-        self.values("step_time_s", timed.warmup_s, leg, warmup=True)
-        self.values("step_time_s", timed.step_s, leg)
+        self.values(metric, timed.warmup_s, leg, warmup=True)
+        self.values(metric, timed.step_s, leg)
         if leg:
             self._windows.append(Window(leg=leg, start_ns=timed.start_ns, end_ns=timed.end_ns))
         if not timed.settled:

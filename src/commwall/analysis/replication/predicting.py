@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from commwall.analysis.names import (
     BUSBW,
+    DECODE_TOKENS,
     LATENCY,
     MEMORY_BANDWIDTH,
+    PREFILL_TOKENS,
     PRIMARY,
     STRATEGY_TOKENS,
     Quantity,
@@ -34,6 +36,7 @@ PREDICTED: dict[SuiteName, tuple[Quantity, ...]] = {
     "collectives": (BUSBW, LATENCY),
     "memory": (MEMORY_BANDWIDTH,),
     "strategies": (STRATEGY_TOKENS,),
+    "inference": (DECODE_TOKENS, PREFILL_TOKENS),
 }
 """What a replication is judged by: what verdicts are about, and what it costs. All are positive."""
 NO_SPREAD = "one round, or rounds without spread: nothing says how far the next would lie"
