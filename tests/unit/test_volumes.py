@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from commwall.model.layout import Layout
+from commwall.model.strategies import volumes
+from commwall.model.workload import Experts, Workload
 from commwall.schema.strategies import STACKS, StrategiesCase, why_indivisible
 from commwall.schema.volumes import sent_bytes
 
@@ -90,3 +93,39 @@ def test_what_a_case_leaves_out_is_resolved() -> None:
     assert case("pipeline").schedule == "1f1b"
     assert case("expert").capacity_factor == 1.25
     assert case("tensor").schedule is None
+
+
+def workload(whole: StrategiesCase, gpus: int, experts: Experts | None = None) -> Workload:
+    """The same step as models of larger machines see it."""
+    stack = whole.stack
+    return Workload(
+        parameters=stack.parameters,
+        layers=stack.layers,
+        hidden=stack.hidden,
+        heads=stack.heads,
+        sequence_length=whole.sequence_length,
+        batch_per_gpu=whole.step_samples(gpus) / gpus,
+        micro_batch=whole.micro_batch,
+        activation_bytes=4,
+        experts=experts,
+    )
+
+
+def test_what_is_measured_and_what_is_modelled_have_one_volume() -> None:
+    """Models state what is given to a collective, of a stage between two others."""
+    tensor, pipeline, replicas = case("tensor"), case("pipeline"), case("accumulation")
+    of_tensor = volumes(workload(tensor, RANKS), Layout(tensor=RANKS)).tensor
+    assert sent_bytes(tensor, RANKS) == 1.5 * of_tensor
+    of_pipeline = volumes(workload(pipeline, RANKS), Layout(pipeline=RANKS)).pipeline
+    assert sent_bytes(pipeline, RANKS) == 0.75 * of_pipeline
+    of_replicas = volumes(workload(replicas, RANKS), Layout(data=RANKS)).gradients
+    assert sent_bytes(replicas, RANKS) == 1.5 * of_replicas
+
+
+def test_tokens_of_experts_are_modelled_without_room_to_spare() -> None:
+    alike = case("expert", capacity_factor=1.0, micro_batch=4)  # 40 tokens, 10 for each expert
+    every = Experts(number=RANKS, active=1, parameters=0)
+    layout = Layout(data=RANKS, expert=RANKS)
+    tokens = volumes(workload(alike, RANKS, every), layout).expert
+    gradients = 1.5 * 2 * (4 * 64**2 + 4 * 64 + 4 * 64 + 64 * 4) * 4
+    assert sent_bytes(alike, RANKS) == 0.75 * tokens + gradients

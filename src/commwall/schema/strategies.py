@@ -66,6 +66,7 @@ class StrategiesCase(Model):
 
     suite: Literal["strategies"] = "strategies"
     strategy: Strategy
+    """How the stack is split."""
     preset: Literal["demo", "bert-large", "gpt3-2.7b"]
     """Layers, width and heads of the stack."""
     sequence_length: Samples

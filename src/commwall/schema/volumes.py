@@ -12,7 +12,8 @@ from commwall.schema.inference import InferenceCase
 from commwall.schema.strategies import VALUE_BYTES, StrategiesCase
 
 PASSES = 4
-"""Exchanges of a layer and micro-batch: two in the forward pass, two in the backward pass."""
+"""Exchanges of a layer and micro-batch, all-reduces of tensor parallelism and all-to-alls of
+experts alike: two in the forward pass, two in the backward pass."""
 
 
 def sent_bytes(case: StrategiesCase, ranks: int) -> float:
