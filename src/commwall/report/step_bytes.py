@@ -21,11 +21,13 @@ def by_place(page: Page, suite: SuiteName, quantity: Quantity) -> dict[Place, "p
     """Admitted rounds of a quantity of a suite, cases in plan order, then platforms."""
     rows = page.tables.rounds
     own = (rows["metric"] == quantity.metric_id) & (rows["suite"] == suite) & rows["admitted"]
-    return {
+    found = {
         (str(case), str(label)): values["value"]
-        for case, of_case in rows[own].groupby("case", sort=False)
-        for label, values in of_case.groupby("label", sort=False)
+        for (case, label), values in rows[own].groupby(["case", "label"], sort=False)
     }
+    plan = page.analysis.evidence.plan
+    cases = [name for planned in plan.suites for name in planned.cases] if plan else []
+    return dict(sorted(found.items(), key=lambda item: cases.index(item[0][0])))
 
 
 def rounds_text(values: "pd.Series[float] | None", quantity: Quantity) -> str:

@@ -161,9 +161,8 @@ class Llama:
     def next_tokens(self) -> None:
         """Generate one token of each answer; after the last one the answers begin anew."""
         self._answer(self.tokens, self.at)
-        following = self.at + 1
-        over = following >= self._case.positions
-        self.at.copy_(torch.where(over, self._case.prompt_tokens, following))
+        first, count = self._case.prompt_tokens, self._case.generated_tokens
+        self.at.add_(1 - first).remainder_(count).add_(first)
 
     def _answer(self, tokens: torch.Tensor, at: torch.Tensor) -> None:
         """Scores after the last of the tokens [batch, tokens] at these positions."""

@@ -5,7 +5,7 @@ Layer: workers. Reads and writes no file.
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -33,6 +33,8 @@ class Split:
     """Parameters that no other rank has, beside those that torch itself has cut."""
     loss_at_the_end: bool = False
     """Whether only the last rank knows the loss; else the mean over the ranks is the whole's."""
+    whole_parameters: int = 0
+    """Of the stack before it was split."""
 
     def gradients(self) -> Iterable[tuple[torch.Tensor, bool]]:
         """What the rank has of each gradient, and whether all others have the same."""
@@ -48,8 +50,10 @@ class Split:
 def split(case: StrategiesCase, group: Group) -> Split:
     """The rank's part of the case's stack, and its passes on the rank's batch; all must ask."""
     stack = build(case, group.size, group.device)
+    count = sum(parameter.numel() for parameter in stack.parameters())
     rank = 0 if case.strategy in CUTTING else group.rank
-    return _WAYS[case.strategy](case, stack, batch(case, rank, group.device), group)
+    parts = _WAYS[case.strategy](case, stack, batch(case, rank, group.device), group)
+    return replace(parts, whole_parameters=count)
 
 
 def in_turn(

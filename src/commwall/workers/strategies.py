@@ -74,9 +74,8 @@ class _Run:
         gc.collect()
         no_peak = peak.reset_peak(group.device)
         parts = split(case, group)
-        self._findings.runtime = runtime_facts(
-            group, self._name, parameters=sum(p.numel() for p in parts.module.parameters())
-        )
+        count = parts.whole_parameters
+        self._findings.runtime = runtime_facts(group, self._name, parameters=count)
         step = Step(parts, group.device, recorded=self._recorded)
         self._first_steps(parts, step, expected[:FIRST_STEPS])
         run = self._in_mode(parts, step, expected[-1])
