@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.answers import inference_values
 from commwall.analysis.energy import whole_energy
 from commwall.analysis.gpu_use import gpu_use
+from commwall.analysis.inference import inference_values
 from commwall.analysis.names import HOST_GAP, Quantity
 from commwall.analysis.points import point_values
 from commwall.analysis.readings import (
@@ -24,7 +24,7 @@ from commwall.analysis.readings import (
     why_no_steps,
     window_samples,
 )
-from commwall.analysis.splits import strategy_values
+from commwall.analysis.strategies import strategy_values
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile

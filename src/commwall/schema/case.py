@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Bytes, Duration, Model, PositiveInt, Samples
-from commwall.schema.collective import IN_PLACE, Collective
+from commwall.schema.collective import DTYPE_BYTES, IN_PLACE, Collective
 from commwall.schema.inference import InferenceCase
 from commwall.schema.strategies import StrategiesCase
 
@@ -179,7 +179,6 @@ Turns = Literal["together", "one_at_a_time"]
 
 LEAST_MESSAGE_BYTES = 8
 SIZE_STEP = 4
-DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
 Load = Literal["matmul"]
 """Work that keeps a device busy: products of square matrices, one after another."""
 

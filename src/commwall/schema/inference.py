@@ -8,7 +8,8 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from commwall.schema.base import Duration, Model, Samples
-from commwall.schema.strategies import VALUE_BYTES, Stepping
+from commwall.schema.collective import DTYPE_BYTES
+from commwall.schema.strategies import Stepping
 
 
 class Decoder(NamedTuple):
@@ -122,7 +123,7 @@ def cache_bytes(case: InferenceCase, ranks: int) -> int:
     """Keys and values that a rank keeps [byte]."""
     size = case.decoder
     values = 2 * size.layers * case.batch * case.positions * size.key_heads * size.head
-    return values * VALUE_BYTES[case.precision] // ranks
+    return values * DTYPE_BYTES[case.precision] // ranks
 
 
 def read_bytes(case: InferenceCase, ranks: int) -> int:
@@ -133,12 +134,12 @@ def read_bytes(case: InferenceCase, ranks: int) -> int:
     """
     size = case.decoder
     weights = size.cut_parameters // ranks + size.norm_parameters
-    return weights * VALUE_BYTES[case.precision] + cache_bytes(case, ranks)
+    return weights * DTYPE_BYTES[case.precision] + cache_bytes(case, ranks)
 
 
 def needed_bytes(case: InferenceCase, ranks: int) -> int:
     """Memory that a rank needs: weights, cache, and the states of a prompt in one layer [byte]."""
-    size, value_bytes = case.decoder, VALUE_BYTES[case.precision]
+    size, value_bytes = case.decoder, DTYPE_BYTES[case.precision]
     weights = size.cut_parameters // ranks + size.whole_parameters
     states = case.batch * case.prompt_tokens * (6 * size.hidden + 4 * size.widened // ranks)
     drawn = size.vocabulary * size.hidden  # the largest matrix, whole before it is cut

@@ -19,14 +19,12 @@ accumulation: gradients of several micro-batches are exchanged once (DDP)."""
 Schedule = Literal["gpipe", "1f1b"]
 """gpipe: all forward passes, then all backward passes; 1f1b: one of each in turn."""
 Stepping = Literal["eager", "captured"]
+"""eager: the host starts every kernel; captured: a CUDA graph is recorded and replayed."""
 RECORDABLE: frozenset[Strategy] = frozenset({"tensor", "expert", "accumulation"})
 """Strategies whose step can be recorded in a CUDA graph; pipelines and FSDP2 are driven by the
 host."""
 CUTTING: frozenset[Strategy] = frozenset({"tensor", "pipeline"})
 """Strategies whose ranks work on one batch; the ranks of the others have a batch each."""
-VALUE_BYTES = {"float32": 4, "bfloat16": 2}
-
-
 _USUAL: dict[str, dict[str, object]] = {
     "pipeline": {"schedule": "1f1b"},
     "expert": {"capacity_factor": 1.25},
@@ -42,9 +40,14 @@ class Stack(NamedTuple):
     heads: int
 
     @property
+    def feed_forward_parameters(self) -> int:
+        """Of the feed-forward half of a layer, four times as wide: two matrices with biases."""
+        return 8 * self.hidden**2 + 5 * self.hidden
+
+    @property
     def layer_parameters(self) -> int:
-        """Of one layer: matrices, biases, norms."""
-        return 12 * self.hidden**2 + 13 * self.hidden
+        """Of one layer: attention's four matrices with biases, two norms, the other half."""
+        return 4 * self.hidden**2 + 8 * self.hidden + self.feed_forward_parameters
 
     @property
     def parameters(self) -> int:

@@ -7,9 +7,9 @@ Source: Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3 (tensor); Hua
     parameters); Lepikhin et al., "GShard", arXiv:2006.16668, section 3.2 (experts).
 """
 
-from commwall.schema.collective import wire_share
+from commwall.schema.collective import DTYPE_BYTES, wire_share
 from commwall.schema.inference import InferenceCase
-from commwall.schema.strategies import VALUE_BYTES, StrategiesCase
+from commwall.schema.strategies import StrategiesCase
 
 PASSES = 4
 """Exchanges of a layer and micro-batch, all-reduces of tensor parallelism and all-to-alls of
@@ -42,7 +42,7 @@ def token_sent_bytes(case: InferenceCase, ranks: int) -> float:
         case: the decoder and its batch.
         ranks: number of processes n.
     """
-    size, value_bytes = case.decoder, VALUE_BYTES[case.precision]
+    size, value_bytes = case.decoder, DTYPE_BYTES[case.precision]
     states = 2 * size.layers * wire_share("all_reduce", ranks) * size.hidden
     return case.batch * value_bytes * (states + wire_share("all_gather", ranks) * size.vocabulary)
 
@@ -50,7 +50,7 @@ def token_sent_bytes(case: InferenceCase, ranks: int) -> float:
 def _message_bytes(case: StrategiesCase) -> int:
     """States of one micro-batch between two layers [byte]."""
     tokens = case.micro_batch * case.sequence_length
-    return tokens * case.stack.hidden * VALUE_BYTES[case.precision]
+    return tokens * case.stack.hidden * DTYPE_BYTES[case.precision]
 
 
 def _tensor(case: StrategiesCase, ranks: int) -> float:
@@ -66,18 +66,17 @@ def _pipeline(case: StrategiesCase, ranks: int) -> float:
 def _sharded(case: StrategiesCase, ranks: int) -> float:
     """Parameters are gathered in each pass of each micro-batch, gradients scattered once."""
     passes = 2 * case.micro_batches + 1
-    whole_bytes = case.stack.parameters * VALUE_BYTES[case.precision]
+    whole_bytes = case.stack.parameters * DTYPE_BYTES[case.precision]
     return passes * wire_share("all_gather", ranks) * whole_bytes
 
 
 def _expert(case: StrategiesCase, ranks: int) -> float:
     """Tokens go to their experts and back; gradients of what is no expert are exchanged."""
-    stack, value_bytes = case.stack, VALUE_BYTES[case.precision]
+    stack, value_bytes = case.stack, DTYPE_BYTES[case.precision]
     buffer_bytes = ranks * case.capacity(ranks) * stack.hidden * value_bytes
     rounds = PASSES * stack.layers * case.micro_batches
-    experts = 8 * stack.hidden**2 + 5 * stack.hidden
     router = stack.hidden * ranks
-    shared = stack.layers * (stack.layer_parameters - experts + router)
+    shared = stack.layers * (stack.layer_parameters - stack.feed_forward_parameters + router)
     return (
         rounds * wire_share("all_to_all", ranks) * buffer_bytes
         + wire_share("all_reduce", ranks) * shared * value_bytes
@@ -85,5 +84,5 @@ def _expert(case: StrategiesCase, ranks: int) -> float:
 
 
 def _accumulation(case: StrategiesCase, ranks: int) -> float:
-    whole_bytes = case.stack.parameters * VALUE_BYTES[case.precision]
+    whole_bytes = case.stack.parameters * DTYPE_BYTES[case.precision]
     return wire_share("all_reduce", ranks) * whole_bytes

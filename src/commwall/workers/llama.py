@@ -86,7 +86,7 @@ class Layer:
 
         Args:
             states: of a whole prompt, or of one token.
-            turn: rotation of each token (`Llama.turn`).
+            turn: cosine and sine of each token's rotation [2, tokens, head / 2].
             at: positions of the tokens, where the cache takes their keys and values.
         """
         projected = functional.linear(_normed(states, self._attention_norm), self._qkv)

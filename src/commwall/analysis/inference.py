@@ -15,7 +15,7 @@ from commwall.analysis.names import (
     Quantity,
 )
 from commwall.analysis.readings import slowest_rank, why_no_steps
-from commwall.analysis.splits import sent_values
+from commwall.analysis.strategies import sent_values
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.inference import InferenceCase, read_bytes
 from commwall.schema.record import Record
