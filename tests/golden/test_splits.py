@@ -102,3 +102,18 @@ def test_bytes_have_a_round_value_and_no_verdict(analysis: Analysis) -> None:
     tables = tidy_tables(analysis)
     assert SENT_OVER_FORMULA.metric_id in set(tables.rounds["metric"])
     assert SENT_OVER_FORMULA.metric_id not in set(tables.ratios["metric"])
+
+
+def test_links_on_which_a_step_computes_otherwise_are_not_compared(tmp_path: Path) -> None:
+    fast, slow = splits.record(FAST, "tensor", 1), splits.record(SLOW, "tensor", 1)
+    apart = [
+        s.model_copy(update={"values": (2.0, 1.9, 1.7)}) if s.metric == "loss" else s
+        for s in slow.series
+    ]
+    other = slow.model_copy(update={"series": tuple(apart)}).sealed()
+    layout = splits.samples.write_campaign(tmp_path, splits.plan(), (fast, other))
+    splits.samples.write_index(layout, splits.CAMPAIGN)
+    found = analyse_campaign(layout, splits.CAMPAIGN, 0.95).pairings
+    pairing = next(own for own in found if own.case == "tensor")
+    assert not pairing.pairs
+    assert any("loss: 1.8 and 1.7" in str(refusal) for refusal in pairing.refusals)

@@ -1,6 +1,7 @@
 """Every strategy computes what one process computes, and sends what its formula says."""
 
 import math
+import shutil
 from pathlib import Path
 from statistics import fmean
 from typing import Any, get_args
@@ -11,9 +12,9 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from launching import LABEL, emulated, launched, request
+from launching import LABEL, PACKAGE, emulated, failed_results, launched, request
 
-from commwall.schema.result import CaseResult, NamedCase
+from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
 from commwall.schema.strategies import StrategiesCase, Strategy
 from commwall.schema.treatment import NativeLink, Treatment
 from commwall.schema.volumes import sent_bytes
@@ -36,14 +37,15 @@ CASES = {
 }
 
 
-def results(
-    folder: Path, cases: dict[str, StrategiesCase], link: Treatment | None = None
-) -> dict[str, CaseResult]:
+def wanted(folder: Path, cases: dict[str, StrategiesCase], link: Treatment) -> LaunchRequest:
     named = tuple(NamedCase(name=name, case=case) for name, case in cases.items())
-    asked = request(folder, link or emulated(1e9, 1e-5)).model_copy(
-        update={"suite": "strategies", "cases": named}
-    )
-    with launched(asked) as (launch, log):
+    return request(folder, link).model_copy(update={"suite": "strategies", "cases": named})
+
+
+def results(
+    folder: Path, cases: dict[str, StrategiesCase], link: Treatment
+) -> dict[str, CaseResult]:
+    with launched(wanted(folder, cases, link)) as (launch, log):
         assert launch.wait(timeout=100) == 0, log.read_text()
     return {
         name: CaseResult.model_validate_json((folder / f"{name}.json").read_text())
@@ -53,7 +55,7 @@ def results(
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseResult]:
-    return results(tmp_path_factory.mktemp("strategies"), CASES)
+    return results(tmp_path_factory.mktemp("strategies"), CASES, emulated(1e9, 1e-5))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -92,6 +94,26 @@ def test_a_step_that_differs_from_one_process_is_caught() -> None:
     assert compared("x", [right, right], [right, right], "float32").passed
     unknown = Moment(math.nan, 0.3)
     assert not compared("x", [unknown], [right], "float32").passed
+
+
+def test_gradients_that_are_summed_instead_of_averaged_fail_the_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three steps of AdamW hardly notice it; the norm of the gradients does."""
+    package = tmp_path / "package" / "commwall"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    module = package / "workers" / "splitting.py"
+    text = module.read_text()
+    assert "gradient / group.size" in text
+    module.write_text(text.replace("gradient / group.size", "gradient * 1.0"))
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    asked = wanted(tmp_path, {"case": CASES["expert"]}, emulated(1e9, 1e-5))
+    with launched(asked) as (launch, log):
+        assert launch.wait(timeout=100) != 0, log.read_text()
+    for result in failed_results(tmp_path).values():
+        assert result.cause == "check_failed"
+        assert [c.name for c in result.checks if not c.passed] == ["steps_equal_one_process"]
+    assert failed_results(tmp_path)
 
 
 def test_an_expert_leaves_out_tokens_beyond_its_capacity() -> None:
