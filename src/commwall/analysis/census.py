@@ -145,16 +145,19 @@ def _legs(case: Case) -> tuple[Leg | None, ...]:
     return ("full", "mitigated") if isinstance(case, StepCase) else (None,)
 
 
+TIMED = ("step_time_s", "operation_time_s", "token_time_s")
+"""Metrics of what is timed over and over."""
+
+
 def _counts(records: list[Record], leg: str | None) -> Row:
     """Lengths of the series of one leg, or of an operation at all sizes."""
-    metric = "step_time_s" if leg else "operation_time_s"
-    own = [s for r in records for s in r.series if s.metric == metric and s.leg == leg]
+    own = [s for r in records for s in r.series if s.metric in TIMED and s.leg == leg]
     warmup = [len(series.values) for series in own if series.phase == "warmup"]
     timed = [len(series.values) for series in own if series.phase == "measured"]
     repetitions = [int(v) for r in records for s in r.series for v in _repetitions(s, leg)]
     return {
         "records": len(records),
-        "sizes": len({series.message_bytes for series in own}) if leg is None else None,
+        "sizes": len({series.message_bytes for series in own if series.message_bytes}) or None,
         **_ends("warmup", warmup),
         **_ends("timed", timed),
         **_ends("repetitions", repetitions),

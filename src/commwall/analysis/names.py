@@ -65,6 +65,17 @@ BUSBW = Quantity("busbw_bytes_per_s")
 ALGBW = Quantity("algbw_bytes_per_s")
 LATENCY = Quantity("latency_s")
 MEMORY_BANDWIDTH = Quantity("memory_bandwidth_bytes_per_s")
+STRATEGY_TOKENS = Quantity("strategy_tokens_per_s")
+SPLIT_STEP = Quantity("step_time_s")
+SENT = Quantity("step_sent_bytes")
+DECODE_TOKENS = Quantity("decode_tokens_per_s")
+DECODE_TOKENS_PER_GPU = Quantity("decode_tokens_per_s_per_gpu")
+PREFILL_TOKENS = Quantity("prefill_tokens_per_s")
+TOKEN_TIME = Quantity("token_time_s")
+PREFILL_TIME = Quantity("prefill_time_s")
+HBM_SHARE = Quantity("hbm_bound_share")
+FORMULA_SENT = Quantity("formula_sent_bytes")
+SENT_OVER_FORMULA = Quantity("sent_over_formula")
 MITIGATED = Quantity("mitigated_throughput_samples_per_s")
 UNMITIGATED = Quantity("unmitigated_throughput_samples_per_s")
 SPEEDUP = Quantity("mitigation_speedup")
@@ -90,6 +101,8 @@ QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {
     "training": _TRAINING,
     "memory": (MEMORY_BANDWIDTH,),
     "collectives": (BUSBW, ALGBW, LATENCY),
+    "strategies": (STRATEGY_TOKENS, SPLIT_STEP),
+    "inference": (DECODE_TOKENS, PREFILL_TOKENS, TOKEN_TIME, PREFILL_TIME),
     "mitigations": (MITIGATED, UNMITIGATED, SPEEDUP),
 }
 """Everything of a suite that is judged, one value per round, the quantity its verdicts are about
@@ -109,6 +122,11 @@ DESCRIBED: tuple[Quantity, ...] = (
     MEMORY_SHARE,
     MEMORY_TRAFFIC,
     STEP_TRAFFIC,
+    SENT,
+    FORMULA_SENT,
+    SENT_OVER_FORMULA,
+    DECODE_TOKENS_PER_GPU,
+    HBM_SHARE,
     *(Quantity(MEAN + metric.id) for metric in AVERAGED),
 )
 """What has one value per round too and no verdict: it says why others differ."""

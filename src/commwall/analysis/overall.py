@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from commwall.analysis.names import (
     BUSBW,
+    DECODE_TOKENS,
     LATENCY,
     MEMORY_BANDWIDTH,
     MITIGATED,
+    PREFILL_TOKENS,
     PRIMARY,
+    STRATEGY_TOKENS,
     Quantity,
 )
 from commwall.analysis.result import Analysis
@@ -45,6 +48,9 @@ TOPICS = (
     Topic("Collectives, bus bandwidth at the largest size", BUSBW, "operation"),
     Topic("Collectives, latency at the smallest size", LATENCY, "operation"),
     Topic("Memory bandwidth of the largest buffer", MEMORY_BANDWIDTH, "operation"),
+    Topic("Parallel strategies, tokens per second", STRATEGY_TOKENS),
+    Topic("Inference, tokens generated per second", DECODE_TOKENS),
+    Topic("Inference, tokens of prompts per second", PREFILL_TOKENS),
     Topic("Training with a mitigation on both sides", MITIGATED, "mitigation"),
 )
 """What a buyer asks, in this order."""

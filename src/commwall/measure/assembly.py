@@ -16,6 +16,7 @@ from commwall.host.software import allowed_variables, git_state, packages_digest
 from commwall.measure.bounds import path_rate_check
 from commwall.measure.nccl_log import Logged, choices_of
 from commwall.measure.proof import Sources, prove
+from commwall.measure.step_bytes import step_bytes
 from commwall.measure.window_energy import energy_of
 from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
@@ -124,6 +125,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
     asked = (case, request.platform, circumstances.logged)
     choices, unknown = choices_of(*asked) if result.status == "ok" else ((), ())
     beside = circumstances.yardsticks.get(result.case, YardstickFound())
+    sent = step_bytes(result, circumstances.energy)
     way = prove(request, result, setting.machine.facts, _sources(circumstances))
     disturbed = circumstances.disturbance
     contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
@@ -152,12 +154,20 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         machine=setting.machine.facts,
         other_nodes=setting.other_nodes[: request.platform.nodes - 1],
         software=software,
-        series=(*result.series, *energy.series, *beside.series),
+        series=(*result.series, *energy.series, *beside.series, *sent.series),
         nccl_choices=choices,
         traffic=way.traffic,
         checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
         marks=(*result.marks, *energy.marks, *_disturbances(circumstances, result), *contended),
-        gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown, *beside.gaps, *way.gaps),
+        gaps=(
+            *setting.gaps,
+            *result.gaps,
+            *energy.gaps,
+            *unknown,
+            *beside.gaps,
+            *sent.gaps,
+            *way.gaps,
+        ),
     )
 
 

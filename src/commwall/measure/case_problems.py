@@ -5,7 +5,9 @@ Layer: measure. Reads and writes no file.
 
 from commwall.schema.case import CAPTURING, StepMode
 from commwall.schema.config import CampaignConfig, CaseConfig, StepCaseConfig, WorkloadConfig
+from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import NEEDS_GPUS
+from commwall.schema.strategies import StrategiesCase
 
 
 def mode_problems(config: CampaignConfig) -> str:
@@ -33,7 +35,9 @@ def exchange_problems(config: CampaignConfig) -> str:
 
 def _modes(case: CaseConfig) -> dict[str, StepMode | None]:
     """Step modes that a case asks for, by their keys."""
-    own = {"step_mode": case.step_mode} if isinstance(case, WorkloadConfig) else {}
+    own: dict[str, StepMode | None] = {}
+    if isinstance(case, WorkloadConfig | StrategiesCase | InferenceCase):
+        own["step_mode"] = case.step_mode
     if isinstance(case, StepCaseConfig):
         own["mitigation.step_mode"] = case.mitigation.step_mode
     return own

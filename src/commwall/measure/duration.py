@@ -42,18 +42,32 @@ class Allowance(NamedTuple):
 
 ALLOWANCES: dict[Literal["cpu", "cuda"], Allowance] = {
     "cpu": Allowance(
-        launch_s={"training": 5.5, "memory": 5.5, "collectives": 5.5, "mitigations": 5.5},
+        launch_s={
+            "training": 5.5,
+            "memory": 5.5,
+            "collectives": 5.5,
+            "strategies": 6.0,
+            "inference": 6.0,
+            "mitigations": 5.5,
+        },
         case_s=1.0,
         leg_s=0.0,
         warmup_share=0.3,
-        point_s={"memory": 0.0, "collectives": 0.0},
+        point_s={"memory": 0.0, "collectives": 0.0, "strategies": 1.5, "inference": 0.5},
     ),
     "cuda": Allowance(
-        launch_s={"training": 17.0, "memory": 10.0, "collectives": 10.0, "mitigations": 17.0},
+        launch_s={
+            "training": 17.0,
+            "memory": 10.0,
+            "collectives": 10.0,
+            "strategies": 12.0,
+            "inference": 12.0,
+            "mitigations": 17.0,
+        },
         case_s=7.0,
         leg_s=0.9,
         warmup_share=0.0,
-        point_s={"memory": 1.15, "collectives": 0.06},
+        point_s={"memory": 1.15, "collectives": 0.06, "strategies": 8.0, "inference": 6.0},
     ),
 }
 """Read off the demonstration on two cores and launches on two H200 GPUs whose kernels had been

@@ -18,9 +18,11 @@ from commwall.measure.fitting import Fitted, fit
 from commwall.records.layout import TAKEN
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.errors import ConfigError
+from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import PriceCase, StepCase
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import MachineFacts
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
 from commwall.schema.units import rate_text, significant, size_text, time_text
 
@@ -235,7 +237,9 @@ def _case_text(case: Case) -> str:
     return f"{work}; legs {', '.join(case.legs)} ({timed})"
 
 
-def _operation_text(case: MemoryCase | CollectivesCase) -> str:
+def _operation_text(case: MemoryCase | CollectivesCase | StrategiesCase | InferenceCase) -> str:
+    if isinstance(case, StrategiesCase | InferenceCase):
+        return f"{case.text}, {case.batch_text}, {case.precision}, {case.step_mode}"
     if isinstance(case, CollectivesCase):
         most = size_text(case.max_bytes)
         place = " in place" if case.in_place else ""

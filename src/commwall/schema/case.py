@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Bytes, Duration, Model
-from commwall.schema.collective import IN_PLACE, Collective
+from commwall.schema.collective import DTYPE_BYTES, IN_PLACE, Collective
+from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.workload import CAPTURING as CAPTURING
 from commwall.schema.workload import COMPILING as COMPILING
 from commwall.schema.workload import MODELS as MODELS
@@ -28,7 +30,7 @@ Leg = Literal[TrainingLeg, "mitigated"]
 """mitigated: leg `full` of suite mitigations, with the mitigation that is tried."""
 
 LEGS: tuple[TrainingLeg, ...] = get_args(TrainingLeg)
-SuiteName = Literal["training", "memory", "collectives", "mitigations"]
+SuiteName = Literal["training", "memory", "collectives", "strategies", "inference", "mitigations"]
 
 
 class TrainingCase(Workload):
@@ -86,7 +88,6 @@ Turns = Literal["together", "one_at_a_time"]
 
 LEAST_MESSAGE_BYTES = 8
 SIZE_STEP = 4
-DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
 Load = Literal["matmul"]
 """Work that keeps a device busy: products of square matrices, one after another."""
 
@@ -180,6 +181,7 @@ class CollectivesCase(Model):
 
 
 Case = Annotated[
-    TrainingCase | MemoryCase | CollectivesCase | MitigationCase, Field(discriminator="suite")
+    TrainingCase | MemoryCase | CollectivesCase | StrategiesCase | InferenceCase | MitigationCase,
+    Field(discriminator="suite"),
 ]
 """Union of the suites' cases; grows with the suites."""

@@ -27,8 +27,10 @@ from commwall.schema.case import (
     TrainingLeg,
     Windows,
 )
+from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import Mitigation, PriceCase
 from commwall.schema.plan import Comparison, Replicated
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import LinkPath, Treatment
 
 Count = Annotated[Samples, Field(strict=True)]
@@ -158,7 +160,12 @@ class StepCaseConfig(WorkloadConfig):
 
 MitigationCaseConfig = Annotated[StepCaseConfig | PriceCase, Field(discriminator="kind")]
 CaseConfig = Annotated[
-    TrainingCaseConfig | MemoryCase | CollectivesCase | MitigationCaseConfig,
+    TrainingCaseConfig
+    | MemoryCase
+    | CollectivesCase
+    | StrategiesCase
+    | InferenceCase
+    | MitigationCaseConfig,
     Field(discriminator="suite"),
 ]
 """A case of a campaign file; those that train no workload stand there fully resolved."""

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from commwall.analysis.names import (
     BUSBW,
+    DECODE_TOKENS,
     LATENCY,
     MEMORY_BANDWIDTH,
+    PREFILL_TOKENS,
     PRIMARY,
     SPEEDUP,
+    STRATEGY_TOKENS,
     Quantity,
 )
 from commwall.analysis.pairs import Cell
@@ -33,6 +36,8 @@ PREDICTED: dict[SuiteName, tuple[Quantity, ...]] = {
     "training": (PRIMARY, Quantity("energy_efficiency_samples_per_wh")),
     "collectives": (BUSBW, LATENCY),
     "memory": (MEMORY_BANDWIDTH,),
+    "strategies": (STRATEGY_TOKENS,),
+    "inference": (DECODE_TOKENS, PREFILL_TOKENS),
     "mitigations": (SPEEDUP,),
 }
 """What a replication is judged by: what verdicts are about, and what it costs. All are positive."""
