@@ -8,7 +8,6 @@ docs/decisions/025 holds the figures.
 
 import argparse
 import multiprocessing
-import resource
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -51,7 +50,13 @@ def _run(step: Callable[[Layout], None], layout: Layout, sender: Connection) -> 
     started, cpu_before_s = time.perf_counter(), time.process_time()
     step(layout)
     durations = time.perf_counter() - started, time.process_time() - cpu_before_s
-    sender.send(Cost(*durations, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+    sender.send(Cost(*durations, _peak_bytes()))
+
+
+def _peak_bytes() -> int:
+    """Most memory that this program held; rusage would count its parent in, if that is larger."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
 
 
 def look(layout: Layout) -> None:

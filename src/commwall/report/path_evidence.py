@@ -26,6 +26,8 @@ PATHS: Mapping[LinkPath, str] = {
     "pcie_peer": "PCIe from GPU to GPU",
     "host_staged": "through host memory",
     "socket": "through the network stack",
+    "ib": "by InfiniBand",
+    "roce": "by RoCE",
 }
 """Ways in words."""
 ALIKE = ["label", "path", "path_taken", "treatment_taken", "transports", "transfer",
