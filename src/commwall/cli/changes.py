@@ -4,7 +4,6 @@ Layer: cli. Reads the records of both campaigns as they are now; writes no file.
 """
 
 import argparse
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,22 +24,8 @@ from commwall.records.layout import Layout
 from commwall.schema.change import CampaignChange, ChangedCell
 from commwall.schema.errors import PlanError
 
-TOLERANCE = "3%"
 EXIT_SLOWER = 1
 EXIT_NOTHING_COMPARED = 3
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments that are about two campaigns."""
-    parser.add_argument(
-        "other", nargs="?", metavar="OTHER",
-        help="say what has changed from CAMPAIGN to this one, after an update, say",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tolerance", type=_share, metavar="PERCENT", default=TOLERANCE,
-        help="how much slower OTHER may be, default: 3%%",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print what has changed as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,19 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not change.judged:
         return EXIT_NOTHING_COMPARED
     return EXIT_SLOWER if change.slower else 0
-
-
-def _share(text: str) -> float:
-    """A percentage as a share [1].
-
-    Raises:
-        ArgumentTypeError: if it is none.
-    """
-    if not re.fullmatch(r"\d{1,2}(\.\d+)?\s*%", text):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no percentage below 100, such as {TOLERANCE}"
-        )
-    return float(text.rstrip(" %")) / 100
 
 
 def _analysis(layout: Layout, campaign: str) -> Analysis:

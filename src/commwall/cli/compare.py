@@ -1,64 +1,52 @@
-"""`commwall compare CAMPAIGN [OTHER]`: verdicts of one, or what changed from it to the other."""
+"""`commwall compare CAMPAIGN [OTHER]`: verdicts of one, or what changed from it to the other.
+
+Layer: cli. What prints is loaded when it is needed: reading records takes most of a start.
+"""
 
 import argparse
-from pathlib import Path
+import re
 
-from commwall.analysis.decompose import Decomposition, Undecomposed
-from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import (
-    decomposition_text,
-    noise_text,
-    ratio_text,
-    sentence,
-    spread_text,
-    values_text,
-)
-from commwall.cli import changes
-from commwall.cli.settings import confidence_level
-from commwall.records.layout import Layout
 from commwall.schema.errors import ConfigError
+
+TOLERANCE = "3%"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("campaign")
+    parser.add_argument(
+        "other", nargs="?", metavar="OTHER",
+        help="say what has changed from CAMPAIGN to this one, after an update, say",
+    )  # fmt: skip
     parser.add_argument("--all", action="store_true", help="every quantity, not only throughput")
-    changes.configure(parser)
+    parser.add_argument(
+        "--tolerance", type=_share, metavar="PERCENT", default=TOLERANCE,
+        help="how much slower OTHER may be, default: 3%%",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print what has changed as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print each verdict with its ratio, noise floor and spread, then what is missing."""
+    """Print the verdicts of a campaign, or what has changed from it to another."""
     if arguments.other is not None:
+        from commwall.cli import changes
+
         return changes.run(arguments)
     if arguments.json:
         raise ConfigError("JSON tells what has changed", expected="CAMPAIGN OTHER --json")
-    root = Path.cwd()
-    analysis = analyse_campaign(Layout(root), arguments.campaign, confidence_level(root))
-    print(f"{arguments.campaign}: {analysis.evidence.index.title}")
-    for verdict in analysis.verdicts if arguments.all else analysis.primary:
-        _print_verdict(verdict, analysis)
-    for part in analysis.decompositions:
-        _print_decomposition(part, analysis)
-    for gap in analysis.gaps:
-        print(f"  {gap.kind:<9} {gap}")
-    if not any(verdict.ratio for verdict in analysis.primary):
-        print("  no verdict yet: no round has usable records of both sides of a comparison")
-    return 0
+    from commwall.cli import verdicts
+
+    return verdicts.run(arguments)
 
 
-def _print_verdict(verdict: Verdict, analysis: Analysis) -> None:
-    names = analysis.names
-    print(f"\n{verdict.case}, {verdict.quantity.label}: {sentence(verdict, names)}")
-    if verdict.ratio:
-        print(f"  ratio     {ratio_text(verdict)}")
-        print(f"  values    {values_text(verdict, names)}")
-        print(f"  noise     {noise_text(verdict)}")
-        spread = spread_text(verdict, names)
-        if spread:
-            print(f"  spread    {spread}")
+def _share(text: str) -> float:
+    """A percentage as a share [1].
 
-
-def _print_decomposition(part: Decomposition | Undecomposed, analysis: Analysis) -> None:
-    sides = f"{analysis.names[part.comparison.a]} / {analysis.names[part.comparison.b]}"
-    print(f"\n{part.case}, {sides}: {decomposition_text(part)}")
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    if not re.fullmatch(r"\d{1,2}(\.\d+)?\s*%", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no percentage below 100, such as {TOLERANCE}"
+        )
+    return float(text.rstrip(" %")) / 100

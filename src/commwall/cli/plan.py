@@ -1,16 +1,12 @@
 """`commwall plan CAMPAIGN`: what a campaign would measure on this machine, and how long.
 
-Layer: cli. Reads config/; writes nothing.
+Layer: cli. Reads config/; writes nothing. What plans is loaded when it is needed.
 """
 
 import argparse
 from pathlib import Path
 
-from commwall.measure.configuration import AUTO, auto_name, load_campaigns
-from commwall.measure.nodes import planned_machine
-from commwall.measure.planning import build_plan, plan_text
-from commwall.records.layout import Layout
-from commwall.records.store import read_plan
+from commwall.schema.config import AUTO
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +21,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a plan: a frozen one as it is, else the one that would be frozen here."""
+    from commwall.measure.configuration import auto_name, load_campaigns
+    from commwall.measure.nodes import planned_machine
+    from commwall.measure.planning import build_plan, plan_text
+    from commwall.records.layout import Layout
+    from commwall.records.store import read_plan
+
     root, name = Path(), arguments.campaign
     frozen = Layout(root).plan_path(name)
     if frozen.exists():

@@ -20,6 +20,7 @@ from commwall.measure.sweeps import unrolled
 from commwall.schema.base import canonical_json, digest
 from commwall.schema.case import MODELS, Case, StepMode, TrainingCase
 from commwall.schema.config import (
+    AUTO,
     CampaignConfig,
     CaseConfig,
     Config,
@@ -36,7 +37,6 @@ from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
 CONFIG_NAME = "config/config.yaml"
 CAMPAIGNS_NAME = "config/campaigns"
 RESOLVED_NAME = ".cw/config.json"
-AUTO = "auto"
 T = TypeVar("T")
 
 

@@ -33,6 +33,8 @@ from commwall.schema.plan import Comparison, Replicated
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import LinkPath, Treatment
 
+AUTO = "auto"
+"""Name that stands for the campaign which fits the machine."""
 Count = Annotated[Samples, Field(strict=True)]
 """A number of samples or tokens; `true` and `4.0` are none."""
 Rounds = Annotated[int, Field(strict=True, gt=0, le=1000)]

@@ -1,0 +1,54 @@
+"""What `commwall compare CAMPAIGN` prints.
+
+Layer: cli. Reads the campaign's records as they are now; writes no file.
+"""
+
+import argparse
+from pathlib import Path
+
+from commwall.analysis.decompose import Decomposition, Undecomposed
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.verdicts import Verdict
+from commwall.analysis.wording import (
+    decomposition_text,
+    noise_text,
+    ratio_text,
+    sentence,
+    spread_text,
+    values_text,
+)
+from commwall.cli.settings import confidence_level
+from commwall.records.layout import Layout
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print each verdict with its ratio, noise floor and spread, then what is missing."""
+    root = Path.cwd()
+    analysis = analyse_campaign(Layout(root), arguments.campaign, confidence_level(root))
+    print(f"{arguments.campaign}: {analysis.evidence.index.title}")
+    for verdict in analysis.verdicts if arguments.all else analysis.primary:
+        _print_verdict(verdict, analysis)
+    for part in analysis.decompositions:
+        _print_decomposition(part, analysis)
+    for gap in analysis.gaps:
+        print(f"  {gap.kind:<9} {gap}")
+    if not any(verdict.ratio for verdict in analysis.primary):
+        print("  no verdict yet: no round has usable records of both sides of a comparison")
+    return 0
+
+
+def _print_verdict(verdict: Verdict, analysis: Analysis) -> None:
+    names = analysis.names
+    print(f"\n{verdict.case}, {verdict.quantity.label}: {sentence(verdict, names)}")
+    if verdict.ratio:
+        print(f"  ratio     {ratio_text(verdict)}")
+        print(f"  values    {values_text(verdict, names)}")
+        print(f"  noise     {noise_text(verdict)}")
+        spread = spread_text(verdict, names)
+        if spread:
+            print(f"  spread    {spread}")
+
+
+def _print_decomposition(part: Decomposition | Undecomposed, analysis: Analysis) -> None:
+    sides = f"{analysis.names[part.comparison.a]} / {analysis.names[part.comparison.b]}"
+    print(f"\n{part.case}, {sides}: {decomposition_text(part)}")
