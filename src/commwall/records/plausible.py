@@ -33,9 +33,10 @@ def _within(content: Any) -> bool:
             found.extend(value.values())
         elif kind is list:
             found.extend(() if _within_ends(value) else value)
-        elif kind is float or kind is int:
-            if not SMALLEST <= value <= LARGEST and _is_beyond(value):
-                return False
+        elif kind is not float and kind is not int:
+            continue
+        elif not SMALLEST <= value <= LARGEST and _is_beyond(value):
+            return False
     return True
 
 
