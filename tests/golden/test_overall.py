@@ -18,7 +18,7 @@ from commwall.stats.paired import paired_ratio
 from tests.golden.build import SLOW, record
 from tests.golden.many import CAMPAIGN, HOST_BOUND, write_campaign
 
-TRAINING, ENERGY, BUSBW, LATENCY, MEMORY = TOPICS
+TRAINING, ENERGY, BUSBW, LATENCY, MEMORY, *_ = TOPICS
 A, B = "fast link, emulated [golden-fast]", "slow link, emulated"
 LEFT_OUT = "transformer-xl-demo not used: marked host bound"
 

@@ -16,6 +16,8 @@ from commwall.schema.case import CAPTURING, LEGS, MODELS, StepMode, TrainingCase
 from tests.gpu.launching import launched, use_faulty_copy, values
 
 MODES: tuple[StepMode, ...] = get_args(StepMode)
+IN_ALL_MODES = ("bert", "resnet")
+"""Compiling takes seconds a case: the other families step in the default mode alone."""
 SLOW_HOST = """
 
 _swift = Graph.replay
@@ -66,18 +68,23 @@ def case_name(model: str, mode: StepMode) -> str:
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> LaunchOutcome:
-    cases = {case_name(model, mode): case(model, mode) for model in MODELS for mode in MODES}
+    cases = {
+        case_name(model, mode): case(model, mode)
+        for model in MODELS
+        for mode in (MODES if model in IN_ALL_MODES else MODES[-1:])
+    }
     return launched(tmp_path_factory.mktemp("training"), "training", cases)
 
 
-def test_every_model_steps_in_every_mode(outcome: LaunchOutcome) -> None:
+def test_every_model_steps(outcome: LaunchOutcome) -> None:
     assert outcome.cause is None, outcome.detail
     assert {result.case: result.detail for result in outcome.results if result.status != "ok"} == {}
-    assert len(outcome.results) == len(MODELS) * len(MODES)
+    modes_more = len(IN_ALL_MODES) * (len(MODES) - 1)
+    assert len(outcome.results) == len(MODELS) + modes_more
 
 
 def test_modes_compute_the_same(outcome: LaunchOutcome) -> None:
-    for model in MODELS:
+    for model in IN_ALL_MODES:
         names = [case_name(model, mode) for mode in MODES]
         losses = [values(r, "loss") for r in outcome.results if r.case in names]
         assert len(losses) == len(MODES)
@@ -87,7 +94,7 @@ def test_modes_compute_the_same(outcome: LaunchOutcome) -> None:
 
 def test_recorded_steps_are_checked_and_their_host_gap_is_measured(outcome: LaunchOutcome) -> None:
     results = {result.case: result for result in outcome.results}
-    for model in MODELS:
+    for model in IN_ALL_MODES:
         for mode in MODES:
             result, recorded = results[case_name(model, mode)], mode in CAPTURING
             checks = {check.name for check in result.checks if check.passed}

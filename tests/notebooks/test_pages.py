@@ -9,12 +9,18 @@ import pandas as pd
 import pytest
 
 from commwall.analysis import breakeven, census, columns
+from commwall.analysis.mitigations import table as mitigations
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.site import DESCRIPTIONS, publish
 from tests.golden.build import AGAIN, CAMPAIGN, FAST, SLOW
 
-COLUMNS = {**columns.COLUMNS, **breakeven.COLUMNS, **census.COLUMNS}
+COLUMNS = {
+    **columns.COLUMNS,
+    **breakeven.COLUMNS,
+    **census.COLUMNS,
+    **mitigations.COLUMNS,
+}
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 SCALES = (1, 1e3, 1e6, 1e-3, 1e-6, 1e-9, 1 / 60, 1 / 3600, 2**-10, 2**-20, 2**-30)
 """What schema.units may multiply a stored value with."""
@@ -169,6 +175,7 @@ def test_tables_have_their_columns_in_both_formats(published: Layout) -> None:
             "replication",
             "bucket_sizes",
             "predicted_cases",
+            "mitigations",
         ):
             assert text.empty
             continue

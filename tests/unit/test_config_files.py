@@ -22,6 +22,8 @@ from commwall.schema.errors import ConfigError
 ROOT = Path(__file__).parents[2]
 DEMO = "config/campaigns/cpu-demo.yaml"
 GPU = "config/campaigns/gpu.yaml"
+MITIGATIONS = "config/campaigns/cpu-mitigations.yaml"
+WIDE = "config/campaigns/h200x2-wide.yaml"
 MAIN = "config/config.yaml"
 
 
@@ -59,7 +61,8 @@ def test_every_key_of_the_main_file_stands_there_with_a_comment() -> None:
 
 
 def test_every_key_of_a_campaign_is_explained() -> None:
-    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in (DEMO, GPU))
+    files = (DEMO, GPU, WIDE, MITIGATIONS)
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in files)
     for key in _keys(CampaignConfig) - {"suite", "kind", "variables"}:
         assert re.search(rf"\b{key}\b", text), f"{key} is not mentioned"
 

@@ -16,7 +16,8 @@ from commwall.analysis.gaps import rounds_text
 from commwall.analysis.overall import head_of
 from commwall.analysis.result import Analysis
 from commwall.records.todo import READABLE
-from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.case import Case, Leg, TrainingCase
+from commwall.schema.mitigation import StepCase
 from commwall.schema.record import Record
 from commwall.schema.result import EXCLUDING_MARKS, Series
 
@@ -127,7 +128,7 @@ def _effort_rows(analysis: Analysis) -> Iterator[Row]:
     groups: dict[tuple[str, str, str, Leg | None], list[Record]] = {}
     for record in analysis.evidence.records:
         case = record.case
-        legs = case.legs if isinstance(case, TrainingCase) else (None,)
+        legs = _legs(case)
         for leg in legs:
             key = (record.id.platform, record.id.suite, record.id.case, leg)
             groups.setdefault(key, []).append(record)
@@ -137,16 +138,26 @@ def _effort_rows(analysis: Analysis) -> Iterator[Row]:
         yield {"campaign": analysis.evidence.index.campaign, **place, **counts}
 
 
+def _legs(case: Case) -> tuple[Leg | None, ...]:
+    """What of a case has its own count of steps; None for groups of an operation."""
+    if isinstance(case, TrainingCase):
+        return case.legs
+    return ("full", "mitigated") if isinstance(case, StepCase) else (None,)
+
+
+TIMED = ("step_time_s", "operation_time_s", "token_time_s")
+"""Metrics of what is timed over and over."""
+
+
 def _counts(records: list[Record], leg: str | None) -> Row:
     """Lengths of the series of one leg, or of an operation at all sizes."""
-    metric = "step_time_s" if leg else "operation_time_s"
-    own = [s for r in records for s in r.series if s.metric == metric and s.leg == leg]
+    own = [s for r in records for s in r.series if s.metric in TIMED and s.leg == leg]
     warmup = [len(series.values) for series in own if series.phase == "warmup"]
     timed = [len(series.values) for series in own if series.phase == "measured"]
     repetitions = [int(v) for r in records for s in r.series for v in _repetitions(s, leg)]
     return {
         "records": len(records),
-        "sizes": len({series.message_bytes for series in own}) if leg is None else None,
+        "sizes": len({series.message_bytes for series in own if series.message_bytes}) or None,
         **_ends("warmup", warmup),
         **_ends("timed", timed),
         **_ends("repetitions", repetitions),

@@ -11,6 +11,8 @@ from statistics import fmean, median
 
 from commwall.analysis.energy import whole_energy
 from commwall.analysis.gpu_use import gpu_use
+from commwall.analysis.inference import inference_values
+from commwall.analysis.mitigations.record_values import mitigated_values
 from commwall.analysis.names import HOST_GAP, Quantity
 from commwall.analysis.points import point_values
 from commwall.analysis.readings import (
@@ -20,12 +22,17 @@ from commwall.analysis.readings import (
     measured,
     slowest_rank,
     training_case,
+    why_no_steps,
     window_samples,
 )
+from commwall.analysis.strategies import strategy_values
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile
+from commwall.schema.inference import InferenceCase
+from commwall.schema.mitigation import PriceCase, StepCase
 from commwall.schema.record import Record
+from commwall.schema.strategies import StrategiesCase
 
 NO_PEAKS = GpuFactsFile({})
 OF_EVERY_GPU = frozenset({"energy_j", "idle_power_w"})
@@ -68,13 +75,19 @@ def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
         record: one cell of a campaign.
         peaks: of the GPUs that are known.
     """
+    if isinstance(record.case, StrategiesCase):
+        return Derived(*strategy_values(record, record.case))
+    if isinstance(record.case, InferenceCase):
+        return Derived(*inference_values(record, record.case, peaks))
+    if isinstance(record.case, StepCase | PriceCase):
+        return Derived(*mitigated_values(record))
     if not isinstance(record.case, TrainingCase):
         return Derived(*point_values(record))
     values: dict[Quantity, float] = {}
     absent: dict[Quantity, str] = {}
     steps: dict[Leg, float] = {}
     for leg in record.case.legs:
-        reason = _why_no_steps(record, leg)
+        reason = why_no_steps(record, leg)
         if reason:
             absent[Quantity("step_time_s", leg)] = reason
         else:
@@ -135,17 +148,6 @@ def host_gap(record: Record, leg: Leg) -> float | None:
 def throughput(record: Record, step_time_s: float) -> float:
     """Samples per second of all ranks [sample/s]."""
     return training_case(record).batch_per_gpu * record.platform.world_size / step_time_s
-
-
-def _why_no_steps(record: Record, leg: Leg) -> str | None:
-    lengths = {len(series.values) for series in measured(record, "step_time_s", leg)}
-    if not lengths or lengths == {0}:
-        return gap_reason(record, leg, "step_time_s") or f"leg {leg} has no step times"
-    if len(lengths) > 1:
-        return f"ranks of leg {leg} timed different numbers of steps: {sorted(lengths)}"
-    if min(value for s in measured(record, "step_time_s", leg) for value in s.values) <= 0:
-        return f"leg {leg} has a step time that is not above zero"
-    return None
 
 
 def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | None:

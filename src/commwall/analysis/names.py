@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from commwall.schema.case import CAPTURING, LEGS, Case, Leg, SuiteName, TrainingCase
 from commwall.schema.metric import Metric
 from commwall.schema.metrics import METRICS
+from commwall.schema.mitigation import PriceCase
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
@@ -37,7 +38,7 @@ class Quantity:
         steps are recorded.
         """
         if not isinstance(case, TrainingCase):
-            return True
+            return not isinstance(case, PriceCase)
         if self.metric_id == "throughput_tokens_per_s":
             return case.sequence_length is not None
         if self.metric_id == HOST_GAP and case.step_mode not in CAPTURING:
@@ -64,6 +65,20 @@ BUSBW = Quantity("busbw_bytes_per_s")
 ALGBW = Quantity("algbw_bytes_per_s")
 LATENCY = Quantity("latency_s")
 MEMORY_BANDWIDTH = Quantity("memory_bandwidth_bytes_per_s")
+STRATEGY_TOKENS = Quantity("strategy_tokens_per_s")
+SPLIT_STEP = Quantity("step_time_s")
+SENT = Quantity("step_sent_bytes")
+DECODE_TOKENS = Quantity("decode_tokens_per_s")
+DECODE_TOKENS_PER_GPU = Quantity("decode_tokens_per_s_per_gpu")
+PREFILL_TOKENS = Quantity("prefill_tokens_per_s")
+TOKEN_TIME = Quantity("token_time_s")
+PREFILL_TIME = Quantity("prefill_time_s")
+HBM_SHARE = Quantity("hbm_bound_share")
+FORMULA_SENT = Quantity("formula_sent_bytes")
+SENT_OVER_FORMULA = Quantity("sent_over_formula")
+MITIGATED = Quantity("mitigated_throughput_samples_per_s")
+UNMITIGATED = Quantity("unmitigated_throughput_samples_per_s")
+SPEEDUP = Quantity("mitigation_speedup")
 
 _TRAINING: tuple[Quantity, ...] = (
     PRIMARY,
@@ -86,6 +101,9 @@ QUANTITIES_OF: dict[SuiteName, tuple[Quantity, ...]] = {
     "training": _TRAINING,
     "memory": (MEMORY_BANDWIDTH,),
     "collectives": (BUSBW, ALGBW, LATENCY),
+    "strategies": (STRATEGY_TOKENS, SPLIT_STEP),
+    "inference": (DECODE_TOKENS, PREFILL_TOKENS, TOKEN_TIME, PREFILL_TIME),
+    "mitigations": (MITIGATED, UNMITIGATED, SPEEDUP),
 }
 """Everything of a suite that is judged, one value per round, the quantity its verdicts are about
 first, then in the order readers see it."""
@@ -104,6 +122,11 @@ DESCRIBED: tuple[Quantity, ...] = (
     MEMORY_SHARE,
     MEMORY_TRAFFIC,
     STEP_TRAFFIC,
+    SENT,
+    FORMULA_SENT,
+    SENT_OVER_FORMULA,
+    DECODE_TOKENS_PER_GPU,
+    HBM_SHARE,
     *(Quantity(MEAN + metric.id) for metric in AVERAGED),
 )
 """What has one value per round too and no verdict: it says why others differ."""

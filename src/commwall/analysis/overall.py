@@ -7,7 +7,17 @@ that cannot tell, or whose records are kept out, is counted and named in them.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from commwall.analysis.names import BUSBW, LATENCY, MEMORY_BANDWIDTH, PRIMARY, Quantity
+from commwall.analysis.names import (
+    BUSBW,
+    DECODE_TOKENS,
+    LATENCY,
+    MEMORY_BANDWIDTH,
+    MITIGATED,
+    PREFILL_TOKENS,
+    PRIMARY,
+    STRATEGY_TOKENS,
+    Quantity,
+)
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Effect, Verdict
 from commwall.analysis.wording import better_text, effect_text, sentence
@@ -38,6 +48,10 @@ TOPICS = (
     Topic("Collectives, bus bandwidth at the largest size", BUSBW, "operation"),
     Topic("Collectives, latency at the smallest size", LATENCY, "operation"),
     Topic("Memory bandwidth of the largest buffer", MEMORY_BANDWIDTH, "operation"),
+    Topic("Parallel strategies, tokens per second", STRATEGY_TOKENS),
+    Topic("Inference, tokens generated per second", DECODE_TOKENS),
+    Topic("Inference, tokens of prompts per second", PREFILL_TOKENS),
+    Topic("Training with a mitigation on both sides", MITIGATED, "mitigation"),
 )
 """What a buyer asks, in this order."""
 

@@ -42,9 +42,11 @@ def all_values(record: Record, metric_id: str) -> Iterator[float]:
             yield from series.values
 
 
-def slowest_rank(record: Record, leg: Leg) -> tuple[float, ...]:
+def slowest_rank(
+    record: Record, leg: Leg | None, metric_id: str = "step_time_s"
+) -> tuple[float, ...]:
     """Time of each measured step of a leg [s], shape (steps,): the largest over the ranks."""
-    ranks = [series.values for series in measured(record, "step_time_s", leg)]
+    ranks = [series.values for series in measured(record, metric_id, leg)]
     return tuple(map(max, zip(*ranks, strict=True)))
 
 
@@ -58,6 +60,19 @@ def typical_s(own: Iterable[Series]) -> float:
 def alike(own: Sequence[Series]) -> bool:
     """Whether ranks have values, and all the same number of them."""
     return len({len(series.values) for series in own}) == 1 and bool(own[0].values)
+
+
+def why_no_steps(record: Record, leg: Leg | None, metric_id: str = "step_time_s") -> str | None:
+    """Why the steps of a leg, or of a case without legs, cannot be used; None if they can."""
+    own, words = measured(record, metric_id, leg), f"leg {leg}" if leg else "the case"
+    lengths = {len(series.values) for series in own}
+    if not lengths or lengths == {0}:
+        return gap_reason(record, leg or "", metric_id) or f"{words} has no step times"
+    if len(lengths) > 1:
+        return f"ranks of {words} timed different numbers of steps: {sorted(lengths)}"
+    if min(value for series in own for value in series.values) <= 0:
+        return f"{words} has a step time that is not above zero"
+    return None
 
 
 def window_samples(record: Record) -> int:

@@ -21,6 +21,7 @@ VERBS: dict[str, str] = {
     "probe": "print what this machine is, for plans that another machine makes",
     "plan": "show rounds, cases and expected time of a campaign",
     "measure": "measure what a campaign of this machine still owes",
+    "tune": "search what is fastest for a workload within a time",
     "compare": "print the verdicts of a campaign, or what has changed from it to another",
     "index": "list the records of a campaign and what is missing",
     "check": "fail while this machine owes records of a campaign",

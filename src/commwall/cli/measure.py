@@ -28,14 +28,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log", type=Path, help="log file; the workers' output goes beside it")
     parser.add_argument(
         "--within",
-        type=_seconds,
+        type=seconds,
         metavar="SECONDS",
         help="begin no round that is not expected to end in this time; the next run goes on",
     )
     accept_parent(parser)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     """A time above zero [s].
 
     Raises:

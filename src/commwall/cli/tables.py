@@ -6,6 +6,7 @@ from pathlib import Path
 from commwall.analysis.breakeven import break_even
 from commwall.analysis.census import census_tables
 from commwall.analysis.files import write_tables
+from commwall.analysis.mitigations.table import mitigation_tables
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.cli.parent import accept_parent, follow_parent
@@ -25,7 +26,12 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path.cwd()
     layout = Layout(root)
     analysis = analyse_campaign(layout, arguments.campaign, confidence_level(root))
-    parts = (tidy_tables(analysis), break_even(analysis), census_tables(analysis))
+    parts = (
+        tidy_tables(analysis),
+        break_even(analysis),
+        mitigation_tables(analysis),
+        census_tables(analysis),
+    )
     frames = {name: frame for part in parts for name, frame in vars(part).items()}
     for path in write_tables(frames, layout.tables_dir(arguments.campaign)):
         print(path.relative_to(root))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from commwall.host.energy import METRIC, EnergyFound, Meter
+from commwall.host.energy import EnergyFound, Meter
 from commwall.host.loopback import LoopbackSampler
 from commwall.host.machine import Machine
 from commwall.host.secrecy import without_places
@@ -16,11 +16,12 @@ from commwall.host.software import allowed_variables, git_state, packages_digest
 from commwall.measure.bounds import path_rate_check
 from commwall.measure.nccl_log import Logged, choices_of
 from commwall.measure.proof import Sources, prove
+from commwall.measure.step_bytes import step_bytes
+from commwall.measure.window_energy import energy_of
 from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.schema.case import Case, MemoryCase, SuiteName
-from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.environment import Manifest
 from commwall.schema.facts import HardwareFacts
 from commwall.schema.paths import Place
@@ -35,6 +36,7 @@ from commwall.schema.record import (
 )
 from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest, Mark
 from commwall.schema.treatment import NcclVariables
+from commwall.schema.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,13 @@ def take_setting(
 def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult) -> Record:
     """The record of one case, not yet sealed."""
     request = circumstances.request
-    timed = setting.suite == "training" and result.status == "ok"
-    energy = _energy(circumstances.energy, result) if timed else EnergyFound()
     case = setting.plan.suite(setting.suite).cases[result.case]
+    timed = isinstance(case, Workload) and result.status == "ok"
+    energy = energy_of(circumstances.energy, result) if timed else EnergyFound()
     asked = (case, request.platform, circumstances.logged)
     choices, unknown = choices_of(*asked) if result.status == "ok" else ((), ())
     beside = circumstances.yardsticks.get(result.case, YardstickFound())
+    sent = step_bytes(result, circumstances.energy)
     way = prove(request, result, setting.machine.facts, _sources(circumstances))
     disturbed = circumstances.disturbance
     contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
@@ -151,23 +154,21 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         machine=setting.machine.facts,
         other_nodes=setting.other_nodes[: request.platform.nodes - 1],
         software=software,
-        series=(*result.series, *energy.series, *beside.series),
+        series=(*result.series, *energy.series, *beside.series, *sent.series),
         nccl_choices=choices,
         traffic=way.traffic,
         checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
         marks=(*result.marks, *energy.marks, *_disturbances(circumstances, result), *contended),
-        gaps=(*setting.gaps, *result.gaps, *energy.gaps, *unknown, *beside.gaps, *way.gaps),
+        gaps=(
+            *setting.gaps,
+            *result.gaps,
+            *energy.gaps,
+            *unknown,
+            *beside.gaps,
+            *sent.gaps,
+            *way.gaps,
+        ),
     )
-
-
-def _energy(meter: Meter, result: CaseResult) -> EnergyFound:
-    """What the meter says of the timed window of leg `full`."""
-    window = next((window for window in result.windows if window.leg == "full"), None)
-    if window is None:
-        reason = "the workers did not say when leg full was timed"
-        whats = (METRIC, *(metric.id for metric in DEVICE_METRICS))
-        return EnergyFound(gaps=tuple(Gap(what=what, reason=reason) for what in whats))
-    return meter.found(window.start_ns, window.end_ns)
 
 
 def _sources(circumstances: Circumstances) -> Sources:
@@ -185,10 +186,11 @@ def _disturbances(circumstances: Circumstances, result: CaseResult) -> tuple[Mar
     meter, span = circumstances.energy, circumstances.spans.get(result.case)
     if not result.windows:
         return meter.disturbances(*span, None) if span and result.status == "ok" else ()
+    first = next((window for window in result.windows if window.leg == "full"), None)
     return tuple(
         mark
         for window in result.windows
-        if window.leg != "full"
+        if window is not first  # whose energy tells of it
         for mark in meter.disturbances(window.start_ns, window.end_ns, window.leg)
     )
 

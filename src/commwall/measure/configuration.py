@@ -14,19 +14,22 @@ from typing import Any, TypeVar
 from commwall.judge.facts import read_variables
 from commwall.judge.lint import lint
 from commwall.judge.variables import VariableFacts
+from commwall.measure.case_problems import exchange_problems, mode_problems
 from commwall.measure.facts import Dataset, read_datasets, read_text
 from commwall.measure.sweeps import unrolled
 from commwall.schema.base import canonical_json, digest
-from commwall.schema.case import CAPTURING, MODELS, Case, StepMode, TrainingCase
+from commwall.schema.case import MODELS, Case, StepMode, TrainingCase
 from commwall.schema.config import (
     AUTO,
     CampaignConfig,
     CaseConfig,
     Config,
     PlatformConfig,
-    TrainingCaseConfig,
+    StepCaseConfig,
+    WorkloadConfig,
 )
 from commwall.schema.errors import ConfigError
+from commwall.schema.mitigation import StepCase
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
 from commwall.schema.plan import Comparison
 from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
@@ -247,7 +250,8 @@ def _load_campaign(
         problems.add(file_name, _node_problems(f"platforms.{platform}", planned, config))
     for comparison in config.comparisons:
         problems.add(file_name, _comparison_problem(config, comparison))
-    problems.add(file_name, _mode_problems(config))
+    problems.add(file_name, mode_problems(config))
+    problems.add(file_name, exchange_problems(config))
     cases = {
         case: problems.attempt(_resolver(case, asked, config, datasets, file_name))
         for case, asked in config.cases.items()
@@ -343,16 +347,6 @@ def _default_mode(config: CampaignConfig) -> StepMode:
     return "compiled_captured" if on_gpus else "eager"
 
 
-def _mode_problems(config: CampaignConfig) -> str:
-    """Step modes that a platform's device cannot have; one a line."""
-    cpu = [name for name, platform in config.platforms.items() if platform.device == "cpu"]
-    return "\n".join(
-        f"cases.{name}.step_mode: {case.step_mode} needs device cuda, {cpu[0]} is on device cpu"
-        for name, case in config.cases.items()
-        if cpu and isinstance(case, TrainingCaseConfig) and case.step_mode in CAPTURING
-    )
-
-
 def _resolver(
     name: str,
     asked: CaseConfig,
@@ -363,7 +357,7 @@ def _resolver(
     """A function that resolves a case, raising ConfigError with the case's key."""
 
     def resolve() -> Case | None:
-        if not isinstance(asked, TrainingCaseConfig):
+        if not isinstance(asked, WorkloadConfig):
             return asked
         if datasets is None:
             return None
@@ -379,7 +373,9 @@ def _resolver(
             "dataset": dataset,
             "dataset_samples": datasets[dataset].samples_of(asked.sequence_length),
         }
-        return _with_key(name, lambda: parse_model(TrainingCase, resolved, file_name))
+        kind: type[StepCase] | type[TrainingCase]
+        kind = StepCase if isinstance(asked, StepCaseConfig) else TrainingCase
+        return _with_key(name, lambda: parse_model(kind, resolved, file_name))
 
     return resolve
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from commwall.schema.case import Case, SuiteName, TrainingCase
+from commwall.schema.mitigation import PriceCase, StepCase
 from commwall.schema.plan import Plan, PlannedSuite
 from commwall.schema.units import significant
 
@@ -16,6 +17,12 @@ POINT_SHARE = 2.0
 """Time of a size of a collective or copy, relative to its window: the warm-up besides."""
 TRANSFER_S = 2.0
 """The known transfer of a launch on GPUs, with the quiet around it [s]."""
+
+STEP_BLOCKS = 4
+"""Blocks of a step with a mitigation and of the step without, A B B A."""
+PRICE_BATCH_S = 0.004
+"""A batch of the small task on two CPUs; each seed trains twice, and the first one's gradients are
+looked at as well [s]."""
 
 
 class Allowance(NamedTuple):
@@ -35,18 +42,32 @@ class Allowance(NamedTuple):
 
 ALLOWANCES: dict[Literal["cpu", "cuda"], Allowance] = {
     "cpu": Allowance(
-        launch_s={"training": 5.5, "memory": 5.5, "collectives": 5.5},
+        launch_s={
+            "training": 5.5,
+            "memory": 5.5,
+            "collectives": 5.5,
+            "strategies": 6.0,
+            "inference": 6.0,
+            "mitigations": 5.5,
+        },
         case_s=1.0,
         leg_s=0.0,
         warmup_share=0.3,
-        point_s={"memory": 0.0, "collectives": 0.0},
+        point_s={"memory": 0.0, "collectives": 0.0, "strategies": 1.5, "inference": 0.5},
     ),
     "cuda": Allowance(
-        launch_s={"training": 17.0, "memory": 10.0, "collectives": 10.0},
+        launch_s={
+            "training": 17.0,
+            "memory": 10.0,
+            "collectives": 10.0,
+            "strategies": 12.0,
+            "inference": 12.0,
+            "mitigations": 17.0,
+        },
         case_s=7.0,
         leg_s=0.9,
         warmup_share=0.0,
-        point_s={"memory": 1.15, "collectives": 0.06},
+        point_s={"memory": 1.15, "collectives": 0.06, "strategies": 8.0, "inference": 6.0},
     ),
 }
 """Read off the demonstration on two cores and launches on two H200 GPUs whose kernels had been
@@ -92,7 +113,7 @@ def basis_text(plan: Plan, suite: PlannedSuite) -> str:
     own = (ALLOWANCES[plan.platform(platform).device] for platform in suite.platforms)
     allowance = max(own, key=lambda each: each.case_s, default=ALLOWANCES["cpu"])
     launch = significant(allowance.launch_s[suite.suite])
-    if suite.suite != "training":
+    if suite.suite not in ("training", "mitigations"):
         return f"{POINT_SHARE:g} times the windows, {launch} s a launch"
     case = significant(allowance.case_s)
     leg = f" and {significant(allowance.leg_s)} s a leg" if allowance.leg_s else ""
@@ -102,14 +123,21 @@ def basis_text(plan: Plan, suite: PlannedSuite) -> str:
 
 
 def _expected_case_s(case: Case, allowance: Allowance) -> float:
-    if not isinstance(case, TrainingCase):
-        return case.points * (POINT_SHARE * case.window_s + allowance.point_s[case.suite])
-    leg_s = allowance.leg_s + allowance.warmup_share * case.windows.warmup_max_s
-    return allowance.case_s + _timed_s(case) + leg_s * len(case.legs)
+    if isinstance(case, PriceCase):
+        return PRICE_BATCH_S * case.batches * (1 + 2 * case.seeds)
+    if isinstance(case, TrainingCase | StepCase):
+        legs, models = (len(case.legs), 1) if isinstance(case, TrainingCase) else (STEP_BLOCKS, 2)
+        leg_s = allowance.leg_s + allowance.warmup_share * case.windows.warmup_max_s
+        return models * allowance.case_s + _timed_s(case) + leg_s * legs
+    return case.points * (POINT_SHARE * case.window_s + allowance.point_s[case.suite])
 
 
 def _timed_s(case: Case) -> float:
     """What a case's windows take [s]."""
+    if isinstance(case, PriceCase):
+        return 0.0
+    if isinstance(case, StepCase):
+        return WINDOW_SHARE * 2 * case.windows.full_s
     if not isinstance(case, TrainingCase):
         return case.points * case.window_s
     windows = case.windows

@@ -13,7 +13,8 @@ from commwall.measure.assembly import Setting
 from commwall.measure.tally import Visit
 from commwall.records.layout import Layout
 from commwall.schema.base import digest
-from commwall.schema.case import COMPILING, Case, TrainingCase
+from commwall.schema.case import COMPILING, Case, StepMode, TrainingCase
+from commwall.schema.mitigation import StepCase
 from commwall.schema.plan import PlannedPlatform
 
 PLACE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
@@ -52,7 +53,7 @@ class Kernels:
 
     def _lacks(self, name: str, platform: PlannedPlatform) -> bool:
         case, file = self._case(name), self._file(name, platform)
-        compiled = isinstance(case, TrainingCase) and case.step_mode in COMPILING
+        compiled = bool(COMPILING & _modes(case))
         return compiled and file not in self._asked and not file.exists()
 
     def _case(self, name: str) -> Case:
@@ -71,3 +72,10 @@ class Kernels:
             "place": os.environ.get(PLACE_VARIABLE),
         }
         return self._folder / digest(key)
+
+
+def _modes(case: Case) -> set[StepMode]:
+    """How the steps of a case are run."""
+    if isinstance(case, StepCase):
+        return {case.step_mode, case.mitigated_mode}
+    return {case.step_mode} if isinstance(case, TrainingCase) else set()

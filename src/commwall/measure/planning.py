@@ -18,8 +18,11 @@ from commwall.measure.fitting import Fitted, fit
 from commwall.records.layout import TAKEN
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.errors import ConfigError
+from commwall.schema.inference import InferenceCase
+from commwall.schema.mitigation import PriceCase, StepCase
 from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import MachineFacts
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
 from commwall.schema.units import rate_text, significant, size_text, time_text
 
@@ -40,6 +43,7 @@ def build_plan(campaign: Campaign, machine: MachineFacts, words: str) -> Plan:
     """
     _refuse_other_machines(campaign, machine, words)
     _refuse_taken_name(campaign_id(campaign, machine.fingerprint))
+    _refuse_missing_nodes(campaign, machine)
     config, fitted = campaign.config, fit(campaign, machine)
     suites = tuple(_plan_suite(campaign, fitted, suite) for suite in config.rounds)
     if not any(suite.platforms for suite in suites):
@@ -82,6 +86,24 @@ def _refuse_taken_name(name: str) -> None:
             found=f"results/{name} holds pages, and is emptied whenever they are made",
             next_step="give the campaign file another name",
         )
+
+
+def _refuse_missing_nodes(campaign: Campaign, machine: MachineFacts) -> None:
+    """Raise ConfigError where a case binds processes to a NUMA node that this machine lacks."""
+    count = machine.numa_nodes
+    asked = {n: c.mitigation.numa for n, c in campaign.cases.items() if isinstance(c, StepCase)}
+    wrong = {
+        n: node for n, node in asked.items() if isinstance(node, int) and node >= (count or 256)
+    }
+    if not wrong:
+        return
+    raise ConfigError(
+        f"campaign {campaign.name} binds processes to a NUMA node that is not here",
+        where=f"{CAMPAIGNS_NAME}/{campaign.name}.yaml",
+        found="\n".join(f"cases.{n}.mitigation.numa: node {node}" for n, node in wrong.items()),
+        expected=f"a node of this machine, 0 to {(count or 1) - 1}",
+        next_step="name one of them, or `near`, which is skipped where there is one node",
+    )
 
 
 def _nothing_to_measure(campaign: Campaign, fitted: Fitted) -> ConfigError:
@@ -200,16 +222,24 @@ def _time_line(plan: Plan, suite: PlannedSuite, platform: str) -> str:
 
 
 def _case_text(case: Case) -> str:
-    if not isinstance(case, TrainingCase):
+    if isinstance(case, PriceCase):
+        counted = f"{case.seeds} seeds a round, {case.batches} batches each"
+        return f"price of {case.mitigation.words}, {counted}"
+    if not isinstance(case, TrainingCase | StepCase):
         return f"{_operation_text(case)}, {significant(case.window_s)} s each"
     windows = case.windows
     size = f"{case.batch_per_gpu} samples ({case.sample_text}) per process and step"
+    work = f"{case.model} {case.preset}, {size}, {case.precision}, {case.step_mode}"
+    if isinstance(case, StepCase):
+        timed = f"{significant(windows.full_s)} s each"
+        return f"{work}; with and without {case.mitigation.words}, {timed}"
     timed = f"full {significant(windows.full_s)} s, others {significant(windows.other_s)} s each"
-    legs = f"legs {', '.join(case.legs)} ({timed})"
-    return f"{case.model} {case.preset}, {size}, {case.precision}, {case.step_mode}; {legs}"
+    return f"{work}; legs {', '.join(case.legs)} ({timed})"
 
 
-def _operation_text(case: MemoryCase | CollectivesCase) -> str:
+def _operation_text(case: MemoryCase | CollectivesCase | StrategiesCase | InferenceCase) -> str:
+    if isinstance(case, StrategiesCase | InferenceCase):
+        return f"{case.text}, {case.batch_text}, {case.precision}, {case.step_mode}"
     if isinstance(case, CollectivesCase):
         most = size_text(case.max_bytes)
         place = " in place" if case.in_place else ""

@@ -14,7 +14,7 @@ import yaml
 from commwall.measure.configuration import CAMPAIGNS_NAME
 from commwall.measure.fitting import name_prefix
 from commwall.records.store import write_atomically
-from commwall.schema.case import Case, SuiteName, TrainingCase, Windows
+from commwall.schema.case import Case, SuiteName, Windows
 from commwall.schema.config import CampaignConfig
 from commwall.schema.errors import ConfigError, PlanError
 from commwall.schema.parsing import parse_model, parse_yaml
@@ -22,6 +22,7 @@ from commwall.schema.plan import Plan, PlannedPlatform, PlannedSuite, Replicated
 from commwall.schema.predictions import Predictions
 from commwall.schema.record import MachineFacts, Record
 from commwall.schema.treatment import NcclVariables
+from commwall.schema.workload import Workload
 
 ENDING = "-replica"
 HEAD = """# Written by `commwall replicate {published}`: that campaign once more, on a
@@ -154,7 +155,7 @@ def _platform(platform: PlannedPlatform, suites: Sequence[PlannedSuite]) -> dict
 
 def _case(case: Case) -> dict[str, Any]:
     """A case of a campaign file; what configuration adds to it is left out."""
-    return case.model_dump(exclude={"dataset_samples"} if isinstance(case, TrainingCase) else None)
+    return case.model_dump(exclude={"dataset_samples"} if isinstance(case, Workload) else None)
 
 
 def _refuse_foreign_files(published: Plan, platforms: Sequence[PlannedPlatform]) -> None:

@@ -19,10 +19,7 @@ from commwall.model.collectives import all_reduce_s, all_to_all_s, send_s
 from commwall.model.layout import Layout, micro_batch, micro_batches
 from commwall.model.links import Fabric, Link, Values, placed
 from commwall.model.workload import Workload
-
-PASSES = 4
-"""All-reduces of a layer with tensor parallelism, all-to-alls of one with experts: two in each
-direction. Source: arXiv:1909.08053, section 3; arXiv:2006.16668, section 3.2."""
+from commwall.schema.volumes import PASSES
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from commwall.schema.case import TrainingCase
 from commwall.schema.errors import IncomparableRecords
 from commwall.schema.plan import Plan
 from commwall.schema.record import Record
+from commwall.schema.strategies import StrategiesCase
 
 WITHIN_ROUND = (
     "id.campaign",
@@ -206,7 +207,7 @@ def _checksum_difference(a: Record, b: Record, metric: str) -> Difference | None
         return Difference(field=metric, left=f"{len(left)} values", right=f"{len(right)} values")
     pairs = list(zip(left, right, strict=True))
     x, y = max(pairs, key=lambda pair: _apart(*pair), default=(0.0, 0.0))
-    same = not isinstance(a.case, TrainingCase) or (
+    same = not isinstance(a.case, TrainingCase | StrategiesCase) or (
         _apart(x, y) <= CHECKSUM_TOLERANCES[a.case.precision]
     )
     return None if same else Difference(field=metric, left=f"{x:.7g}", right=f"{y:.7g}")

@@ -150,7 +150,7 @@ def legs_figure(tables: Tables, looks: Looks) -> Figure:
 def steps_figure(tables: Tables, looks: Looks) -> Figure:
     """Every timed step of leg `full` on every rank, by round: drift and outliers show here."""
     raw = tables.measurements.query(
-        "metric == 'step_time_s' and leg == 'full' and phase == 'measured'"
+        "suite == 'training' and metric == 'step_time_s' and leg == 'full' and phase == 'measured'"
     )
     if raw.empty:
         return nothing("Steps: no measured steps of leg full")

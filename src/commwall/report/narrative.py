@@ -27,7 +27,10 @@ from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
+from commwall.schema.inference import InferenceCase
+from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
 from commwall.schema.record import GpuFacts
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
 GAP_HEADS = {
@@ -101,10 +104,15 @@ def gaps(page: Page, suite: SuiteName | None = None) -> Html:
     return paragraph(f"Nothing is missing and nothing was refused{where}.")
 
 
-def cases(page: Page) -> Html:
-    """Parameters of each case, a table for training and one for all other suites."""
+def cases(page: Page, suite: SuiteName | None = None) -> Html:
+    """Parameters of each case, a table for training and one for all other suites.
+
+    Args:
+        page: of a campaign.
+        suite: whose cases; None shows all.
+    """
     plan = page.analysis.evidence.plan
-    suites = plan.suites if plan else ()
+    suites = [s for s in plan.suites if suite in (None, s.suite)] if plan else []
     named = [(name, case, s.rounds) for s in suites for name, case in s.cases.items()]
     training = [
         _case_row(name, case, rounds)
@@ -269,14 +277,32 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
     )
 
 
-def _operation_row(name: str, case: MemoryCase | CollectivesCase, rounds: int) -> tuple[str, ...]:
+def _operation_row(
+    name: str,
+    case: MemoryCase | CollectivesCase | StrategiesCase | InferenceCase | MitigationCase,
+    rounds: int,
+) -> tuple[str, ...]:
+    if isinstance(case, StepCase | PriceCase):
+        return _mitigation_row(name, case, rounds)
     if isinstance(case, CollectivesCase):
         sizes = f"{case.points} up to {size_text(case.max_bytes)}"
         place = " in place" if case.in_place else ""
         words: tuple[str, ...] = (f"{case.collective}{place}", case.dtype, sizes)
+    elif isinstance(case, StrategiesCase | InferenceCase):
+        words = (f"{case.text}, {case.step_mode}", case.precision, case.batch_text)
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))
+
+
+def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, ...]:
+    if isinstance(case, StepCase):
+        sizes = f"{case.model} {case.preset}, {case.batch_per_gpu} per process"
+        timed = f"{time_text(case.windows.full_s)} each way"
+    else:
+        sizes = f"{case.batches} batches"
+        timed = f"{case.seeds} seeds"
+    return (name, case.suite, case.mitigation.words, case.kind, sizes, timed, str(rounds))
 
 
 def _places(rows: pd.DataFrame, words: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
 from commwall.schema.units import quantity_text
 
-TRAINING, ENERGY, *COLLECTIVES, MEMORY = TOPICS
+TRAINING, ENERGY, *COLLECTIVES, MEMORY, STRATEGIES, DECODE, PREFILL, MITIGATIONS = TOPICS
 NO_FLOOR = "Noise floor: not measured, no treatment is run twice (A/A) here."
 
 

@@ -32,6 +32,9 @@ PAGES = {
     ),
     "collectives": PageKind("Collectives: bus bandwidth over message size", "collectives"),
     "memory": PageKind("Memory bandwidth: on the device, to the host, between devices", "memory"),
+    "strategies": PageKind("Parallel strategies: step time, bytes against formulas", "strategies"),
+    "inference": PageKind("Inference: tokens per second, share of the memory bound", "inference"),
+    "mitigations": PageKind("Mitigations: what software wins back, and its price", "mitigations"),
     "platforms": PageKind("Platforms: machine, links, software, treatments", None),
     "method": PageKind("Method: how these numbers were made, and which were refused", None),
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from commwall.analysis import breakeven, census, columns
+from commwall.analysis.mitigations import table as mitigations
 from commwall.analysis.names import QUANTITIES_OF
 from commwall.analysis.result import analyse_campaign
 from commwall.records.layout import Layout
@@ -22,7 +23,12 @@ from commwall.report.pages import GENERAL_PAGES, PAGES, pages_for
 from commwall.report.render import TEMPLATES
 from commwall.schema.errors import CommwallError
 
-DESCRIPTIONS = {**columns.DESCRIPTIONS, **breakeven.DESCRIPTIONS, **census.DESCRIPTIONS}
+DESCRIPTIONS = {
+    **columns.DESCRIPTIONS,
+    **breakeven.DESCRIPTIONS,
+    **census.DESCRIPTIONS,
+    **mitigations.DESCRIPTIONS,
+}
 TABLE_KINDS = (".csv", ".parquet")
 
 

@@ -7,115 +7,38 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
-from commwall.schema.base import Bytes, Duration, Model, PositiveInt, Samples
-from commwall.schema.collective import IN_PLACE, Collective
+from commwall.schema.base import Bytes, Duration, Model
+from commwall.schema.collective import DTYPE_BYTES, IN_PLACE, Collective
+from commwall.schema.inference import InferenceCase
+from commwall.schema.mitigation import MitigationCase
+from commwall.schema.strategies import StrategiesCase
+from commwall.schema.workload import CAPTURING as CAPTURING
+from commwall.schema.workload import COMPILING as COMPILING
+from commwall.schema.workload import MODELS as MODELS
+from commwall.schema.workload import ModelFamily as ModelFamily
+from commwall.schema.workload import ModelName as ModelName
+from commwall.schema.workload import StepMode as StepMode
+from commwall.schema.workload import Windows as Windows
+from commwall.schema.workload import Workload
 
-Leg = Literal["full", "nosync", "packed", "comm", "single"]
+TrainingLeg = Literal["full", "nosync", "packed", "comm", "single"]
 """full: DDP step; nosync: same step, no gradient exchange; packed: same step, gradients packed into
 DDP's buckets, which nobody exchanges; comm: the same buckets exchanged, no compute; single: one
 process alone, the control for per-GPU speed."""
 
-LEGS: tuple[Leg, ...] = get_args(Leg)
-SuiteName = Literal["training", "memory", "collectives"]
-StepMode = Literal["eager", "compile", "captured", "compiled_captured"]
-"""eager: the host starts every kernel; compile: blocks of the model are compiled (torch.compile);
-captured: the whole step is recorded in a CUDA graph and replayed; compiled_captured: both."""
-COMPILING: frozenset[StepMode] = frozenset({"compile", "compiled_captured"})
-CAPTURING: frozenset[StepMode] = frozenset({"captured", "compiled_captured"})
-ModelName = Literal["bert", "gpt", "resnet", "swin", "transformer_xl", "unet3d", "vit"]
+Leg = Literal[TrainingLeg, "mitigated"]
+"""mitigated: leg `full` of suite mitigations, with the mitigation that is tried."""
+
+LEGS: tuple[TrainingLeg, ...] = get_args(TrainingLeg)
+SuiteName = Literal["training", "memory", "collectives", "strategies", "inference", "mitigations"]
 
 
-class ModelFamily(NamedTuple):
-    """What a case may ask of a model family."""
-
-    presets: tuple[str, ...]
-    """Sizes it offers."""
-    samples: Literal["sequence", "image", "volume"]
-    """What a sample is; sequences have a length, images and volumes the size of the preset."""
-    dataset: str
-    """Data set whose size states the epoch unless the case names another."""
-    longest_sequence: int | None = None
-    """Tokens for which it has positions; null is no limit."""
-
-
-MODELS: dict[ModelName, ModelFamily] = {
-    "bert": ModelFamily(("large", "demo"), "sequence", "squad-1.1-train", 512),
-    "gpt": ModelFamily(("small", "medium", "demo"), "sequence", "wikitext-103-train", 1024),
-    "resnet": ModelFamily(
-        ("50", "152", "next-101-32x8d", "demo", "next-demo"), "image", "imagenet-1k-train"
-    ),
-    "swin": ModelFamily(("tiny", "demo"), "image", "imagenet-1k-train"),
-    "transformer_xl": ModelFamily(("base", "large", "demo"), "sequence", "wikitext-103-train"),
-    "unet3d": ModelFamily(("paper", "demo"), "volume", "kits19-train"),
-    "vit": ModelFamily(("base-16", "large-16", "demo"), "image", "imagenet-1k-train"),
-}
-"""Model families; `commwall.workers.models.FAMILIES` builds them."""
-
-
-class Windows(Model):
-    """How long each leg is timed."""
-
-    full_s: Duration
-    """Least duration of the timed window of leg `full` [s]."""
-    other_s: Duration
-    """Least duration of the timed window of every other leg [s]."""
-    min_steps: Annotated[int, Field(gt=0, le=10**6)]
-    """Least number of timed steps of any leg."""
-    warmup_max_s: Duration
-    """Longest warm-up of a leg [s]; a leg that has not settled by then is marked."""
-
-
-class TrainingCase(Model):
-    """One training workload with every parameter resolved."""
+class TrainingCase(Workload):
+    """One training workload, and the variants of its step that are measured."""
 
     suite: Literal["training"] = "training"
-    model: ModelName
-    """Model family."""
-    preset: str
-    """Size of the model; `demo` is the same code, small enough for a CPU."""
-    batch_per_gpu: Samples
-    """Samples per process and step."""
-    sequence_length: Samples | None = None
-    """Tokens per sample, for models that take sequences; null for images and volumes."""
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """Arithmetic of forward and backward (bfloat16 by autocast); weights stay float32."""
-    step_mode: StepMode = "eager"
-    """How the step is run."""
-    bucket_bytes: Bytes = 25 * 2**20
-    """DDP's gradient bucket size [byte]; the default is PyTorch's own (25 MiB)."""
-    legs: tuple[Leg, ...] = LEGS
+    legs: tuple[TrainingLeg, ...] = LEGS
     """Variants to measure."""
-    dataset: str = "squad-1.1-train"
-    """Data set whose size states the epoch (config/facts/datasets.yaml); the data are synthetic."""
-    dataset_samples: PositiveInt
-    """Samples in that data set."""
-    seed: int = 0
-    """Seed of weights and synthetic data."""
-    windows: Windows
-
-    @model_validator(mode="after")
-    def _known_preset(self) -> Self:
-        known = MODELS[self.model].presets
-        if self.preset not in known:
-            raise ValueError(
-                f"preset {self.preset!r} of {self.model} is unknown; known: {', '.join(known)}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _sequences_have_a_length(self) -> Self:
-        sample = MODELS[self.model].samples
-        if sample == "sequence" and self.sequence_length is None:
-            raise ValueError(f"sequence_length is missing; {self.model} takes sequences of tokens")
-        if sample != "sequence" and self.sequence_length is not None:
-            raise ValueError(f"sequence_length must be left out; {self.model} takes {sample}s")
-        longest = MODELS[self.model].longest_sequence
-        if longest and (self.sequence_length or 0) > longest:
-            raise ValueError(
-                f"sequence_length {self.sequence_length} is too long; {self.model} takes up to "
-                f"{longest} tokens"
-            )
-        return self
 
     @model_validator(mode="after")
     def _legs_that_explain(self) -> Self:
@@ -123,18 +46,6 @@ class TrainingCase(Model):
         if not ("full" in self.legs or alone) or len(set(self.legs)) != len(self.legs):
             raise ValueError("legs must contain 'full', or be 'single', and name each leg once")
         return self
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Samples of one process's batch, and tokens of each if they are sequences."""
-        length = self.sequence_length
-        return (self.batch_per_gpu,) if length is None else (self.batch_per_gpu, length)
-
-    @property
-    def sample_text(self) -> str:
-        """A sample in words: "sequence of 128 tokens", "image" or "volume"."""
-        length = self.sequence_length
-        return f"sequence of {length} tokens" if length else MODELS[self.model].samples
 
 
 MemoryOperation = Literal[
@@ -177,7 +88,6 @@ Turns = Literal["together", "one_at_a_time"]
 
 LEAST_MESSAGE_BYTES = 8
 SIZE_STEP = 4
-DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
 Load = Literal["matmul"]
 """Work that keeps a device busy: products of square matrices, one after another."""
 
@@ -270,5 +180,8 @@ class CollectivesCase(Model):
         return len(self.message_sizes(1))
 
 
-Case = Annotated[TrainingCase | MemoryCase | CollectivesCase, Field(discriminator="suite")]
+Case = Annotated[
+    TrainingCase | MemoryCase | CollectivesCase | StrategiesCase | InferenceCase | MitigationCase,
+    Field(discriminator="suite"),
+]
 """Union of the suites' cases; grows with the suites."""

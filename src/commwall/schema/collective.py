@@ -12,6 +12,9 @@ Collective = Literal[
 ]
 """send_recv: each rank sends the buffer to the next one and receives that of the one before."""
 
+DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
+"""Bytes of a value, by its type."""
+
 COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
 IN_PLACE: dict[Collective, tuple[bool, ...]] = {

@@ -20,14 +20,17 @@ from commwall.schema.base import (
 from commwall.schema.case import (
     LEGS,
     CollectivesCase,
-    Leg,
     MemoryCase,
     ModelName,
     StepMode,
     SuiteName,
+    TrainingLeg,
     Windows,
 )
+from commwall.schema.inference import InferenceCase
+from commwall.schema.mitigation import Mitigation, PriceCase
 from commwall.schema.plan import Comparison, Replicated
+from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import LinkPath, Treatment
 
 AUTO = "auto"
@@ -124,10 +127,9 @@ class PlatformConfig(Model):
     """Cases to run on this platform; null runs all."""
 
 
-class TrainingCaseConfig(Model):
-    """A training case of a campaign file; what is left out takes the suite's default."""
+class WorkloadConfig(Model):
+    """A workload of a campaign file; what is left out takes the default."""
 
-    suite: Literal["training"]
     model: ModelName
     preset: str
     batch_per_gpu: Count
@@ -136,7 +138,6 @@ class TrainingCaseConfig(Model):
     step_mode: StepMode | None = None
     """How the step is run; null is `compiled_captured` in a campaign on GPUs, else `eager`."""
     bucket_bytes: Annotated[Bytes, Field(strict=True)] = 25 * 2**20
-    legs: tuple[Leg, ...] = LEGS
     dataset: str | None = None
     """Data set whose size states the epoch; null takes the model family's."""
     seed: Seed = 0
@@ -144,10 +145,32 @@ class TrainingCaseConfig(Model):
     """Overrides the campaign's windows for this case."""
 
 
+class TrainingCaseConfig(WorkloadConfig):
+    """A training case of a campaign file."""
+
+    suite: Literal["training"]
+    legs: tuple[TrainingLeg, ...] = LEGS
+
+
+class StepCaseConfig(WorkloadConfig):
+    """A workload's step with a mitigation, of a campaign file."""
+
+    suite: Literal["mitigations"]
+    kind: Literal["step"]
+    mitigation: Mitigation
+
+
+MitigationCaseConfig = Annotated[StepCaseConfig | PriceCase, Field(discriminator="kind")]
 CaseConfig = Annotated[
-    TrainingCaseConfig | MemoryCase | CollectivesCase, Field(discriminator="suite")
+    TrainingCaseConfig
+    | MemoryCase
+    | CollectivesCase
+    | StrategiesCase
+    | InferenceCase
+    | MitigationCaseConfig,
+    Field(discriminator="suite"),
 ]
-"""A case of a campaign file; those of `memory` and `collectives` stand there fully resolved."""
+"""A case of a campaign file; those that train no workload stand there fully resolved."""
 
 
 MachineDigits = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]

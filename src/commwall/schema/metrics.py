@@ -4,9 +4,12 @@ Layer: schema. Labels, table heads and docs/metrics.md come from here.
 """
 
 from commwall.schema.device_metrics import DEVICE_METRICS
+from commwall.schema.inference_metrics import INFERENCE_METRICS
 from commwall.schema.metric import DESIGN, Metric
+from commwall.schema.mitigation_metrics import MITIGATION_METRICS
 from commwall.schema.model_metrics import MODEL_METRICS
 from commwall.schema.operation_metrics import OPERATION_METRICS
+from commwall.schema.strategy_metrics import STRATEGY_METRICS
 from commwall.schema.use_metrics import USE_METRICS
 
 _ALL = (
@@ -302,5 +305,14 @@ _ALL = (
 
 METRICS: dict[str, Metric] = {
     metric.id: metric
-    for metric in (*_ALL, *MODEL_METRICS, *USE_METRICS, *DEVICE_METRICS, *OPERATION_METRICS)
+    for metric in (
+        *_ALL,
+        *MODEL_METRICS,
+        *USE_METRICS,
+        *DEVICE_METRICS,
+        *OPERATION_METRICS,
+        *MITIGATION_METRICS,
+        *STRATEGY_METRICS,
+        *INFERENCE_METRICS,
+    )
 }

@@ -126,6 +126,16 @@ class Transfer(Model):
     """Nothing was on the links shortly after [ns]."""
 
 
+class CountedSteps(Model):
+    """Steps of a case with quiet before and after them, for counters that are read from outside."""
+
+    steps: PositiveInt
+    start_ns: int
+    """Nothing was on the links shortly before; CLOCK_MONOTONIC [ns]."""
+    end_ns: int
+    """Nothing was on the links shortly after [ns]."""
+
+
 class RuntimeFacts(Model):
     """What only the workers can say of their own software and set-up."""
 
@@ -192,3 +202,5 @@ class CaseResult(Model):
     runtime: RuntimeFacts | None = None
     transfer: Transfer | None = None
     """Of the launch; by it counters prove which way the traffic takes."""
+    counted: CountedSteps | None = None
+    """When the bytes of a step may be counted; null where the workers count them, or nobody."""

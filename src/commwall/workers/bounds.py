@@ -6,9 +6,11 @@ Layer: workers. Reads and writes no file.
 from collections.abc import Sequence
 from statistics import median
 
+from commwall.schema.case import Leg
 from commwall.schema.collective import Collective, bus_bandwidth, wire_share
-from commwall.schema.result import Check
+from commwall.schema.result import LEAST_BOUND_SHARE, Check, Mark
 from commwall.schema.treatment import EmulatedLink
+from commwall.workers.lanes import LinkCounters
 
 
 def link_bound_share(
@@ -31,6 +33,24 @@ def link_bound_share(
     wire_bytes = wire_share(collective, ranks) * message_bytes
     own_s = link.latency_s + wire_bytes / link.bandwidth_bytes_per_s
     return own_s / median(times_s)
+
+
+def binding_mark(link: LinkCounters, rank: int, leg: Leg | None = None) -> Mark | None:
+    """The mark of a leg whose operations took long for other reasons than the link.
+
+    Args:
+        link: what was carried in the window.
+        rank: whose counters they are.
+        leg: which; None in a case without legs.
+    """
+    share = link.bound_share
+    if share is None or share >= LEAST_BOUND_SHARE:
+        return None
+    detail = (
+        f"on rank {rank} the link takes {link.link_ns / 1e9:.3g} s for "
+        f"{link.operations} operations, they took {link.late_ns / 1e9:.3g} s more"
+    )
+    return Mark(name="emulation_not_binding", leg=leg, detail=detail)
 
 
 def link_rate_check(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import torch
 import torch.distributed as dist
 
-from commwall.schema.case import DTYPE_BYTES, CollectivesCase
-from commwall.schema.collective import Collective
+from commwall.schema.case import CollectivesCase
+from commwall.schema.collective import DTYPE_BYTES, Collective
 from commwall.schema.result import CaseResult, Check, Gap, NamedCase
 from commwall.schema.treatment import EmulatedLink
 from commwall.workers.beside import MatrixProducts, time_beside

@@ -11,7 +11,16 @@ from pathlib import Path
 
 from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
-from commwall.schema.result import CaseResult, Check, Gap, Mark, RuntimeFacts, Series, Window
+from commwall.schema.result import (
+    CaseResult,
+    Check,
+    CountedSteps,
+    Gap,
+    Mark,
+    RuntimeFacts,
+    Series,
+    Window,
+)
 from commwall.workers.beside import Disturbed
 from commwall.workers.outcomes import require
 from commwall.workers.repetitions import Repeated
@@ -30,6 +39,7 @@ class Findings:
         self._marks: list[Mark] = []
         self._gaps: list[Gap] = []
         self.runtime: RuntimeFacts | None = None
+        self.counted: CountedSteps | None = None
 
     def values(
         self,
@@ -57,17 +67,20 @@ class Findings:
             )
         )
 
-    def timed(self, leg: Leg, timed: Timed) -> None:
-        """Keep the step times of a leg, its window and whether it had settled."""
-        self.values("step_time_s", timed.warmup_s, leg, warmup=True)
-        self.values("step_time_s", timed.step_s, leg)
-        self._windows.append(Window(leg=leg, start_ns=timed.start_ns, end_ns=timed.end_ns))
-        if not timed.settled:
-            detail = (
-                f"interquartile range of the last steps above {SETTLED_SPREAD:.0%} of their "
-                f"median after {len(timed.warmup_s)} steps, {sum(timed.warmup_s):.2f} s"
-            )
-            self.mark(Mark(name="warmup_not_settled", leg=leg, detail=detail))
+    def timed(self, leg: Leg | None, *blocks: Timed, metric: str = "step_time_s") -> None:
+        """Keep the step times of a leg, or of a case without legs, each block's window, and
+        whether it had settled."""
+        self.values(metric, (s for block in blocks for s in block.warmup_s), leg, warmup=True)
+        self.values(metric, (s for block in blocks for s in block.step_s), leg)
+        for timed in blocks:
+            if leg:
+                self._windows.append(Window(leg=leg, start_ns=timed.start_ns, end_ns=timed.end_ns))
+            if not timed.settled:
+                detail = (
+                    f"interquartile range of the last steps above {SETTLED_SPREAD:.0%} of their "
+                    f"median after {len(timed.warmup_s)} steps, {sum(timed.warmup_s):.2f} s"
+                )
+                self.mark(Mark(name="warmup_not_settled", leg=leg, detail=detail))
 
     def repeated(self, repeated: Repeated, message_bytes: int, peer: int | None = None) -> None:
         """Keep the times of a repeated operation on a message or buffer of that size."""
@@ -135,6 +148,7 @@ class Findings:
             marks=tuple(self._marks),
             gaps=tuple(self._gaps),
             runtime=self.runtime,
+            counted=self.counted,
         )
 
 

@@ -35,10 +35,16 @@ class Group:
         self.size = request.platform.world_size
         self.device = device
         self.treatment = request.platform.treatment
+        self.round = request.round
         self._store = store
         self._control = dist.new_group(
             backend="gloo", timeout=timedelta(seconds=request.collective_timeout_s)
         )
+
+    @property
+    def control(self) -> dist.ProcessGroup:
+        """The group for agreements: gloo on host memory, neither delayed nor counted."""
+        return self._control
 
     @property
     def link(self) -> LinkCounters | None:

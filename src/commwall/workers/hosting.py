@@ -79,11 +79,13 @@ def queued_steps(
     return None
 
 
-def gap_mark(leg: Leg, queued_s: list[float] | None, step_s: tuple[float, ...]) -> Mark | None:
+def gap_mark(
+    leg: Leg | None, queued_s: list[float] | None, step_s: tuple[float, ...]
+) -> Mark | None:
     """The mark of a leg in which the device waits for the host; None where it hardly does.
 
     Args:
-        leg: which.
+        leg: which; None in a case without legs.
         queued_s: times of steps enqueued beforehand [s]; None if the host was never ahead.
         step_s: times of the leg's steps [s].
     """

@@ -34,13 +34,16 @@ class LinkCounters:
     """Time the emulated link takes for them [ns]."""
     late_ns: int = 0
     """Time from the link's end until the caller went on, summed over the operations [ns]."""
+    sent_bytes: float = 0.0
+    """What this rank put on the link for them [byte]."""
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()  # the lanes and the caller count at once
 
-    def count(self, link_ns: int, late_ns: int) -> None:
+    def count(self, link_ns: int, late_ns: int, sent_bytes: float = 0.0) -> None:
         """Enter an operation that is complete."""
         with self._lock:
+            self.sent_bytes += sent_bytes
             self.operations += 1
             self.link_ns += link_ns
             self.late_ns += late_ns
@@ -54,6 +57,7 @@ class LinkCounters:
         """Forget everything carried so far."""
         with self._lock:
             self.operations = self.link_ns = self.late_ns = 0
+            self.sent_bytes = 0.0
 
     @property
     def bound_share(self) -> float | None:
@@ -74,6 +78,8 @@ class Job:
     move: Move
     result: Any
     """Its tensors."""
+    sent_bytes: float = 0.0
+    """What this rank puts on the link [byte]."""
     done: Future = field(default_factory=Future)
     completed_ns: int = 0
     """When it was completed; set before `done` is."""
@@ -164,7 +170,8 @@ class Lane:
         self._free_at_ns = max(asked_ns, self._free_at_ns) + duration_ns
         _sleep_until(self._free_at_ns)
         job.completed_ns = time.monotonic_ns()
-        self._counters.count(duration_ns, job.completed_ns - self._free_at_ns)
+        late_ns = job.completed_ns - self._free_at_ns
+        self._counters.count(duration_ns, late_ns, job.sent_bytes)
         job.done.set_result(job.result)
 
 

@@ -6,15 +6,16 @@ Layer: workers. Reads and writes no file.
 import inspect
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from commwall.schema.case import CAPTURING, COMPILING, TrainingCase
+from commwall.schema.case import CAPTURING, COMPILING
 from commwall.schema.result import Check
+from commwall.schema.workload import Workload as WorkloadCase
 from commwall.workers.compilation import compile_regions
 from commwall.workers.group import Group
 from commwall.workers.models import FAMILIES
@@ -43,7 +44,7 @@ class Workload:
     serves every step. State that a model keeps between steps is part of the batch.
     """
 
-    def __init__(self, case: TrainingCase, device: torch.device, rank: int) -> None:
+    def __init__(self, case: WorkloadCase, device: torch.device, rank: int) -> None:
         family = FAMILIES[case.model]
         torch.manual_seed(case.seed)
         self._case, self._rank = case, rank
@@ -55,9 +56,7 @@ class Workload:
             compile_regions(family.regions(self.module))
         self.draw(case.batch_shape)
         recorded = case.step_mode in CAPTURING
-        self._optimizer = torch.optim.AdamW(
-            self.module.parameters(), fused=True, capturable=recorded
-        )
+        self._optimizer = self.new_optimizer(list(self.module.parameters()))
         self._precision = torch.autocast(
             device.type,
             dtype=torch.bfloat16,
@@ -68,6 +67,11 @@ class Workload:
         """Loss of the last step, always at the same address."""
         self.parameters = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
         self.parameters_expected = family.parameters_expected(case.preset)
+
+    def new_optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        """An optimiser of these parameters, as the workload's own."""
+        recorded = self._case.step_mode in CAPTURING
+        return torch.optim.AdamW(parameters, fused=True, capturable=recorded)
 
     def draw(self, shape: tuple[int, ...]) -> None:
         """Take a fresh batch of that shape from now on."""
@@ -97,10 +101,18 @@ class Workload:
 
     def forward_backward(self, model: nn.Module) -> torch.Tensor:
         """Fresh gradients of the batch's loss, which is returned detached."""
+        self.forget_gradients()
+        return self.add_gradients(model)
+
+    def forget_gradients(self) -> None:
+        """Have the next gradients be fresh ones."""
         self._optimizer.zero_grad(set_to_none=True)
+
+    def add_gradients(self, model: nn.Module, share: float = 1.0) -> torch.Tensor:
+        """Add gradients of a share of the batch's loss, which is returned whole and detached."""
         with self._precision:
             loss: torch.Tensor = model(**self._batch)
-        loss.backward()
+        (loss if share == 1.0 else loss * share).backward()
         return loss.detach()
 
     def step(self, model: nn.Module) -> None:
@@ -110,6 +122,10 @@ class Workload:
     def update(self, loss: torch.Tensor) -> None:
         """Have the optimiser use the gradients, and keep the loss they belong to."""
         self._optimizer.step()
+        self.keep(loss)
+
+    def keep(self, loss: torch.Tensor) -> None:
+        """Keep the loss of a step."""
         self.loss.copy_(loss)
 
     def gradients(self) -> list[torch.Tensor]:
@@ -131,7 +147,7 @@ class CheckedSteps(NamedTuple):
     checks: tuple[Check, ...]
 
 
-def step_flops(case: TrainingCase) -> float:
+def step_flops(case: WorkloadCase) -> float:
     """FLOPs of forward and backward of one process's batch.
 
     The backward pass takes twice the forward pass: gradients of inputs and of weights.
@@ -141,7 +157,7 @@ def step_flops(case: TrainingCase) -> float:
     return 3 * FAMILIES[case.model].forward_flops(case.preset, case.batch_shape)
 
 
-def require_precision(case: TrainingCase, device: torch.device) -> None:
+def require_precision(case: WorkloadCase, device: torch.device) -> None:
     """Raise Unsupported where the device cannot compute in the precision asked for."""
     if case.precision == "bfloat16" and device.type == "cuda":
         capability = torch.cuda.get_device_capability(device)
@@ -155,20 +171,31 @@ def require_precision(case: TrainingCase, device: torch.device) -> None:
             )
 
 
-def distribute(workload: Workload, case: TrainingCase) -> DistributedDataParallel:
+def distribute(workload: Workload, case: WorkloadCase) -> DistributedDataParallel:
     """The model under DDP with the case's bucket size.
 
     At PyTorch's own size the argument is left out, so that its smaller first bucket is kept.
     Buffers are not broadcast in every step: they are constants of the model, or running
     statistics that training does not read.
     """
-    own = case.bucket_bytes == _PYTORCH_BUCKET_BYTES
-    return DistributedDataParallel(
-        workload.module,
-        bucket_cap_mb=None if own else case.bucket_bytes / 2**20,
-        gradient_as_bucket_view=True,  # gradients are not copied back out of the buckets
-        **{_BUFFER_SWITCH: False},
-    )
+    return distributed(workload.module, case.bucket_bytes)
+
+
+def distributed(module: nn.Module, bucket_bytes: int, **options: Any) -> DistributedDataParallel:
+    """A module under DDP, as `distribute` has it but for further options.
+
+    Args:
+        module: the module.
+        bucket_bytes: size of its gradient buckets [byte].
+        options: arguments of DDP.
+    """
+    own = bucket_bytes == _PYTORCH_BUCKET_BYTES
+    usual = {
+        "bucket_cap_mb": None if own else bucket_bytes / 2**20,
+        "gradient_as_bucket_view": True,  # gradients are not copied back out of the buckets
+        _BUFFER_SWITCH: False,
+    }
+    return DistributedDataParallel(module, **(usual | options))
 
 
 def bucket_bytes(ddp: DistributedDataParallel) -> tuple[int, ...]:
@@ -230,7 +257,7 @@ def _checked_steps(
         losses.append(float(workload.loss))
         norms.append(workload.gradient_norm())
         duration_s.append(time.perf_counter() - begin_s)
-        fingerprints.append(group.all(_fingerprint(workload.gradients())))
+        fingerprints.append(group.all(fingerprint(workload.gradients())))
     finite = all(abs(value) < float("inf") for value in (*losses, *norms))
     equal = all(len(set(ranks)) == 1 for ranks in fingerprints)
     words = "; ".join(", ".join(f"{rank:.0f}" for rank in ranks) for ranks in fingerprints)
@@ -306,7 +333,7 @@ def without_exchange(ddp: DistributedDataParallel, step: Callable[[nn.Module], N
         step(ddp)
 
 
-def _fingerprint(tensors: list[torch.Tensor]) -> float:
+def fingerprint(tensors: list[torch.Tensor]) -> float:
     """Sum of the bit patterns of float32 tensors, small enough for a float64 to hold exactly."""
     total = sum(int(each.view(torch.int32).sum(dtype=torch.int64)) for each in tensors)
     return float(total % _BITS)

@@ -185,7 +185,7 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
             self._duration_ns(_nbytes(tensors)),
             lambda: self._inner.send(tensors, peer, tag),
         )
-        return self._lanes["sends"].submit(Job(move, []))
+        return self._lanes["sends"].submit(Job(move, [], _nbytes(tensors)))
 
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> LinkWork:
         """The other end of `send`."""
@@ -226,7 +226,7 @@ class EmulatedGroup(dist.ProcessGroup):  # type: ignore[misc]
                 work.wait()
             return agreed
 
-        return self._lanes["collectives"].submit(Job(move, result))
+        return self._lanes["collectives"].submit(Job(move, result, wire_bytes))
 
     def _duration_ns(self, wire_bytes: float) -> int:
         rate = self._link.bandwidth_bytes_per_s

@@ -12,10 +12,10 @@ from statistics import median
 from torch.nn.parallel import DistributedDataParallel
 
 from commwall.schema.case import CAPTURING, COMPILING, Leg, TrainingCase
-from commwall.schema.result import LEAST_BOUND_SHARE, CaseResult, Mark, NamedCase
+from commwall.schema.result import CaseResult, NamedCase
 from commwall.schema.treatment import EmulatedLink
 from commwall.workers import compilation, hosting, legs, peak, stepping
-from commwall.workers.bounds import link_rate_check
+from commwall.workers.bounds import binding_mark, link_rate_check
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
 from commwall.workers.lanes import LinkCounters
@@ -230,13 +230,6 @@ class _Run:
 
     def _link_binds(self, leg: Leg, link: LinkCounters) -> None:
         """Keep the link's share of the operations' time; doubt a low one."""
-        share = link.bound_share
-        if share is None:
-            return
-        self._findings.values("link_bound_share", (share,), leg)
-        if share < LEAST_BOUND_SHARE:
-            detail = (
-                f"on rank {self._group.rank} the link takes {link.link_ns / 1e9:.3g} s for "
-                f"{link.operations} operations, they took {link.late_ns / 1e9:.3g} s more"
-            )
-            self._findings.mark(Mark(name="emulation_not_binding", leg=leg, detail=detail))
+        if link.bound_share is not None:
+            self._findings.values("link_bound_share", (link.bound_share,), leg)
+            self._findings.mark(binding_mark(link, self._group.rank, leg))

@@ -6,7 +6,17 @@ Layer: analysis. Reads no file.
 import math
 from collections.abc import Iterator, Sequence
 
-from commwall.analysis.names import BUSBW, LATENCY, MEMORY_BANDWIDTH, PRIMARY, Quantity
+from commwall.analysis.names import (
+    BUSBW,
+    DECODE_TOKENS,
+    LATENCY,
+    MEMORY_BANDWIDTH,
+    PREFILL_TOKENS,
+    PRIMARY,
+    SPEEDUP,
+    STRATEGY_TOKENS,
+    Quantity,
+)
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.records.predictions import PredictionError
@@ -26,6 +36,9 @@ PREDICTED: dict[SuiteName, tuple[Quantity, ...]] = {
     "training": (PRIMARY, Quantity("energy_efficiency_samples_per_wh")),
     "collectives": (BUSBW, LATENCY),
     "memory": (MEMORY_BANDWIDTH,),
+    "strategies": (STRATEGY_TOKENS,),
+    "inference": (DECODE_TOKENS, PREFILL_TOKENS),
+    "mitigations": (SPEEDUP,),
 }
 """What a replication is judged by: what verdicts are about, and what it costs. All are positive."""
 NO_SPREAD = "one round, or rounds without spread: nothing says how far the next would lie"

@@ -1,0 +1,83 @@
+"""What a record of suite `inference` says: tokens per second, and the share of the memory bound.
+
+Layer: analysis. Reads no file.
+"""
+
+from statistics import median
+
+from commwall.analysis.names import (
+    DECODE_TOKENS,
+    DECODE_TOKENS_PER_GPU,
+    HBM_SHARE,
+    PREFILL_TIME,
+    PREFILL_TOKENS,
+    TOKEN_TIME,
+    Quantity,
+)
+from commwall.analysis.readings import slowest_rank, why_no_steps
+from commwall.analysis.strategies import sent_values
+from commwall.schema.facts import GpuFactsFile
+from commwall.schema.inference import InferenceCase, read_bytes
+from commwall.schema.record import Record
+from commwall.schema.volumes import token_sent_bytes
+
+Found = tuple[dict[Quantity, float], dict[Quantity, str]]
+"""Values, and why others are absent."""
+
+
+def inference_values(record: Record, case: InferenceCase, peaks: GpuFactsFile) -> Found:
+    """A record's quantities, and why others are absent.
+
+    Args:
+        record: one cell of a campaign.
+        case: its case.
+        peaks: of the GPUs that are known.
+    """
+    ranks = record.platform.world_size
+    parts = (
+        _prompts(record, case),
+        _tokens(record, case, peaks),
+        sent_values(record, token_sent_bytes(case, ranks)),
+    )
+    values = {name: value for own, _ in parts for name, value in own.items()}
+    absent = {name: reason for _, own in parts for name, reason in own.items()}
+    return values, absent
+
+
+def _prompts(record: Record, case: InferenceCase) -> Found:
+    why = why_no_steps(record, None, PREFILL_TIME.metric_id)
+    if why:
+        return {}, dict.fromkeys((PREFILL_TIME, PREFILL_TOKENS), why)
+    time_s = median(slowest_rank(record, None, PREFILL_TIME.metric_id))
+    return {PREFILL_TIME: time_s, PREFILL_TOKENS: case.batch * case.prompt_tokens / time_s}, {}
+
+
+def _tokens(record: Record, case: InferenceCase, peaks: GpuFactsFile) -> Found:
+    ranks = record.platform.world_size
+    why = why_no_steps(record, None, TOKEN_TIME.metric_id)
+    if why:
+        every = (TOKEN_TIME, DECODE_TOKENS, DECODE_TOKENS_PER_GPU, HBM_SHARE)
+        return {}, dict.fromkeys(every, why)
+    time_s = median(slowest_rank(record, None, TOKEN_TIME.metric_id))
+    values = {
+        TOKEN_TIME: time_s,
+        DECODE_TOKENS: case.batch / time_s,
+        DECODE_TOKENS_PER_GPU: case.batch / time_s / ranks,
+    }
+    rate = _memory_rate(record, peaks)
+    if isinstance(rate, str):
+        return values, {HBM_SHARE: rate}
+    return values | {HBM_SHARE: read_bytes(case, ranks) / rate / time_s}, {}
+
+
+def _memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
+    """Nominal rate of each GPU's memory [byte/s], or why it is not known."""
+    runtime = record.software.runtime
+    if record.platform.device == "cpu":
+        return "the nominal rate of a machine's RAM is not on file"
+    names = dict.fromkeys(runtime.device_names if runtime else ())
+    known = [peaks.of(name) for name in names]
+    rate = known[0].memory_bytes_per_s if len(known) == 1 and known[0] else None
+    if rate is None:
+        return f"the memory of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
+    return rate.value

@@ -1,0 +1,277 @@
+"""What each mitigation gives on its platform: speed-up, share of the gap, energy, forecast, price.
+
+Layer: analysis. Reads no file. All comparisons are of one round: the mitigated step against the
+unmitigated one of the same launch, and that against the faster platform's.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median
+
+from commwall.analysis.mitigations.forecast import (
+    BY_MODEL,
+    FORMULAS,
+    LEGS,
+    NOT_FORECAST,
+    forecast_s,
+    modelled_s,
+)
+from commwall.analysis.mitigations.prices import Price, PriceList
+from commwall.analysis.mitigations.record_values import Timing, timing
+from commwall.analysis.names import Quantity
+from commwall.analysis.pairs import Cell
+from commwall.analysis.result import Analysis
+from commwall.analysis.steps.inputs import MeasuredStep, measured_step
+from commwall.schema.base import canonical_json
+from commwall.schema.case import Leg, TrainingCase
+from commwall.schema.mitigation import Mitigation, StepCase
+from commwall.schema.record import Record
+from commwall.schema.workload import Workload
+from commwall.stats.intervals import Interval, mean_interval
+from commwall.stats.paired import PairedRatio, paired_ratio
+
+NO_FASTER = "the campaign compares this platform with no faster one"
+NO_GAP = "no round has the workload on {fast}, or it was not faster there"
+NO_COUNTER = "no round has the energy of both steps"
+NO_LEGS = "no round has a training case of the workload with legs full, nosync and comm"
+Sides = tuple[Timing, Timing]
+"""The step without and the step with a mitigation, of one record."""
+Key = tuple[str, str, int]
+"""Platform, workload, round."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of each round, its mean and its interval."""
+
+    rounds: tuple[float, ...]
+    interval: Interval | None
+
+    @property
+    def mean(self) -> float:
+        """Over the rounds."""
+        return fmean(self.rounds)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one mitigation does on one platform; where something is not known, a text says why."""
+
+    record: Record
+    """One of those it comes from."""
+    speedup: PairedRatio
+    """Time of a sample without over time with."""
+    recovered: Share | str
+    """Share of the gap to the faster platform."""
+    against: str | None
+    """The faster platform."""
+    energy: PairedRatio | str
+    """Energy of a sample with over energy without."""
+    forecast: PairedRatio | str
+    """Speed-up that legs without the mitigation let expect."""
+    forecast_by: str | None
+    """How: one of `commwall.analysis.mitigations.forecast.FORMULAS`."""
+    price: Price | None
+
+    @property
+    def case(self) -> StepCase:
+        """The workload and what is tried."""
+        assert isinstance(self.record.case, StepCase)  # no other record has an effect
+        return self.record.case
+
+    @property
+    def mitigation(self) -> Mitigation:
+        """What is tried."""
+        return self.case.mitigation
+
+    @property
+    def workload(self) -> str:
+        """Canonical text of what is trained."""
+        return _workload(self.case)
+
+
+def effects(analysis: Analysis) -> tuple[Effect, ...]:
+    """Every mitigation of every platform that a usable round has, in plan order."""
+    groups: dict[tuple[str, str], list[tuple[Cell, Sides]]] = {}
+    for cell in analysis.cells:
+        sides = _sides(cell)
+        if sides:
+            groups.setdefault((cell.record.id.platform, cell.record.id.case), []).append(
+                (cell, sides)
+            )
+    known = _Known(analysis)
+    return tuple(_effect(known, own) for own in groups.values())
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One round of a training case, from which mitigations are forecast."""
+
+    legs: Mapping[Leg, float]
+    """Step times of LEGS [s]."""
+    step: MeasuredStep | None
+    """What the model of a step needs; None where leg `packed` was not measured."""
+    ranks: int
+    """Processes that exchange."""
+
+    def expected_s(self, how: str, mitigation: Mitigation) -> float | None:
+        """Time of a batch with a mitigation [s]; None where that way does not tell."""
+        if how == BY_MODEL:
+            return modelled_s(mitigation, self.step, self.ranks) if self.step else None
+        return forecast_s(mitigation, self.legs, self.ranks)
+
+
+class _Known:
+    """What a campaign knows besides the mitigations themselves."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        plan = analysis.evidence.plan
+        seed = plan.seed if plan else 0
+        self.names = analysis.names
+        self.paired: Callable[..., PairedRatio] = partial(
+            paired_ratio, confidence=analysis.confidence, seed=seed
+        )
+        self.interval = partial(mean_interval, confidence=analysis.confidence, seed=seed)
+        self.prices = PriceList(analysis.cells, confidence=analysis.confidence, seed=seed)
+        asked = [pair for pair in plan.comparisons if not pair.control] if plan else []
+        self.faster = {pair.b: pair.a for pair in reversed(asked)}
+        self.plain_s = _plain_times(analysis.cells)
+        self.trained = _trained(analysis.cells)
+
+
+def _effect(known: _Known, own: list[tuple[Cell, Sides]]) -> Effect:
+    record = own[0][0].record
+    assert isinstance(record.case, StepCase)
+    plain, mitigated = zip(*(sides for _, sides in own), strict=True)
+    fast = known.faster.get(record.id.platform)
+    forecast, how = _forecast(known, own)
+    return Effect(
+        record=record,
+        speedup=known.paired(*([t.sample_time_s for t in side] for side in (plain, mitigated))),
+        recovered=_recovered(known, own, fast) if fast else NO_FASTER,
+        against=fast,
+        energy=_energy(known, plain, mitigated),
+        forecast=forecast,
+        forecast_by=how,
+        price=known.prices.of(record.case.mitigation),
+    )
+
+
+def _recovered(known: _Known, own: list[tuple[Cell, Sides]], fast: str) -> Share | str:
+    """Of the time that a sample takes longer than on the faster platform, what is won back."""
+    shares = []
+    for cell, (plain, mitigated) in own:
+        target_s = known.plain_s.get((fast, *_place(cell)))
+        gap_s = plain.sample_time_s - target_s if target_s else 0.0
+        if gap_s > 0:
+            shares.append((plain.sample_time_s - mitigated.sample_time_s) / gap_s)
+    if not shares:
+        return NO_GAP.format(fast=known.names.get(fast, fast))
+    around = known.interval(shares) if len(set(shares)) > 1 else None
+    return Share(tuple(shares), around)
+
+
+def _energy(
+    known: _Known, plain: tuple[Timing, ...], mitigated: tuple[Timing, ...]
+) -> PairedRatio | str:
+    pairs = [
+        (b.energy_j_per_sample, a.energy_j_per_sample)
+        for a, b in zip(plain, mitigated, strict=True)
+        if a.energy_j_per_sample and b.energy_j_per_sample
+    ]
+    return known.paired(*zip(*pairs, strict=True)) if pairs else NO_COUNTER
+
+
+def _forecast(known: _Known, own: list[tuple[Cell, Sides]]) -> tuple[PairedRatio | str, str | None]:
+    """Step time without over the step time to expect, from training cases of the same rounds, and
+    how it was found: by the way that knows most of those that all rounds have.
+    """
+    record = own[0][0].record
+    assert isinstance(record.case, StepCase)
+    places = ((record.id.platform, *_place(cell)) for cell, _ in own)
+    rounds = [known.trained[place] for place in places if place in known.trained]
+    for how in FORMULAS:
+        expected = [
+            (trained.legs["full"], expected_s)
+            for trained in rounds
+            if (expected_s := trained.expected_s(how, record.case.mitigation))
+        ]
+        if rounds and len(expected) == len(rounds):
+            return known.paired(*zip(*expected, strict=True)), how
+    return (NOT_FORECAST if rounds else NO_LEGS), None
+
+
+def _sides(cell: Cell) -> Sides | None:
+    """Both timings of a usable record of kind step."""
+    if cell.refusals or not isinstance(cell.record.case, StepCase):
+        return None
+    plain, mitigated = (timing(cell.record, leg) for leg in ("full", "mitigated"))
+    if isinstance(plain, str) or isinstance(mitigated, str):
+        return None
+    return plain, mitigated
+
+
+def _plain_times(cells: Iterable[Cell]) -> dict[Key, float]:
+    """Time of a sample of the unmitigated step [s]: median over the cases of this suite that have
+    it, or that of the training case where none has.
+    """
+    found: dict[Key, list[float]] = {}
+    trained: dict[Key, float] = {}
+    for cell in cells:
+        sides, case = _sides(cell), cell.record.case
+        step_s = cell.derived.values.get(Quantity("step_time_s", "full"))
+        if sides:
+            key = (cell.record.id.platform, *_place(cell))
+            found.setdefault(key, []).append(sides[0].sample_time_s)
+        elif isinstance(case, TrainingCase) and step_s and not cell.refusals:
+            samples = case.batch_per_gpu * cell.record.platform.world_size
+            trained[(cell.record.id.platform, *_place(cell))] = step_s / samples
+    return trained | {key: median(times) for key, times in found.items()}
+
+
+def _trained(cells: Iterable[Cell]) -> dict[Key, Trained]:
+    """Training cases that have what a forecast needs at least, by workload and round."""
+    found = {}
+    for cell in cells:
+        if cell.refusals or not isinstance(cell.record.case, TrainingCase):
+            continue
+        values = cell.derived.values
+        steps = {leg: values.get(Quantity("step_time_s", leg)) for leg in LEGS}
+        legs = {leg: value for leg, value in steps.items() if value is not None}
+        step = measured_step(cell)
+        if len(legs) == len(LEGS):
+            ranks = cell.record.platform.world_size
+            found[(cell.record.id.platform, *_place(cell))] = Trained(
+                legs, step if isinstance(step, MeasuredStep) else None, ranks
+            )
+    return found
+
+
+def _place(cell: Cell) -> tuple[str, int]:
+    case = cell.record.case
+    assert isinstance(case, Workload)
+    return _workload(case), cell.record.id.round
+
+
+def _workload(case: Workload) -> str:
+    return canonical_json(case.identity)
+
+
+def first_to_do(own: Iterable[Effect]) -> Effect | None:
+    """The mitigation to begin with: of those whose price is not told from none, the one that wins
+    most, by its share of the gap or, where no gap is known, by its speed-up. None if there is none
+    that the rounds tell from no gain.
+    """
+    free = [e for e in own if e.price and e.price.free and gains(e)]
+    return max(free, key=_gain, default=None)
+
+
+def gains(effect: Effect) -> bool:
+    """Whether the rounds tell that the mitigated step is the faster one."""
+    return effect.speedup.excludes_one and effect.speedup.centre > 1
+
+
+def _gain(effect: Effect) -> tuple[float, float]:
+    share = effect.recovered.mean if isinstance(effect.recovered, Share) else 0.0
+    return share, effect.speedup.centre

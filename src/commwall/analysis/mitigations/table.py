@@ -1,0 +1,135 @@
+"""The table of mitigations: one row for each mitigation, workload and platform.
+
+Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes it too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
+from commwall.analysis.columns import platform_columns
+from commwall.analysis.mitigations.effects import Effect, Share, effects, gains
+from commwall.analysis.mitigations.prices import UNPRICED
+from commwall.analysis.result import Analysis
+from commwall.stats.paired import PairedRatio
+
+Row = dict[str, Any]
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "mitigations": {
+        **PLATFORM,
+        "workload": TEXT,
+        "mitigation": TEXT,
+        "n": COUNT,
+        "confidence": NUMBER,
+        "speedup": NUMBER,
+        "speedup_low": NUMBER,
+        "speedup_high": NUMBER,
+        "gains": TRUTH,
+        "against": TEXT,
+        "recovered": NUMBER,
+        "recovered_low": NUMBER,
+        "recovered_high": NUMBER,
+        "recovered_n": COUNT,
+        "why_no_share": TEXT,
+        "forecast": NUMBER,
+        "forecast_low": NUMBER,
+        "forecast_high": NUMBER,
+        "forecast_by": TEXT,
+        "why_no_forecast": TEXT,
+        "energy": NUMBER,
+        "energy_low": NUMBER,
+        "energy_high": NUMBER,
+        "why_no_energy": TEXT,
+        "price_nat": NUMBER,
+        "price_low_nat": NUMBER,
+        "price_high_nat": NUMBER,
+        "seeds": COUNT,
+        "gradient_error": NUMBER,
+        "free": TRUTH,
+        "why_no_price": TEXT,
+    }
+}
+"""Columns with their types: `speedup` and `forecast` are times of a sample without the mitigation
+over times with it, `energy` is energy of a sample with it over without, all geometric means over
+rounds; `recovered` is the mean share of the gap to platform `against`. `free` says that the seeds
+do not tell the price from none."""
+DESCRIPTIONS = {
+    "mitigations": "what each mitigation gives on its platform, beside its forecast and its price",
+}
+
+
+@dataclass(frozen=True)
+class MitigationTables:
+    """All tables about mitigations; DESCRIPTIONS says what each holds."""
+
+    mitigations: pd.DataFrame
+
+
+def mitigation_tables(analysis: Analysis) -> MitigationTables:
+    """All tables about mitigations; a campaign without any gives tables without rows."""
+    return MitigationTables(mitigation_table(analysis))
+
+
+def mitigation_table(analysis: Analysis) -> pd.DataFrame:
+    """Every mitigation that a usable round has, those without a price too."""
+    rows = [_row(effect, analysis) for effect in effects(analysis)]
+    kinds = COLUMNS["mitigations"]
+    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+
+
+def _row(effect: Effect, analysis: Analysis) -> Row:
+    case, names = effect.case, analysis.names
+    work = f"{case.model} {case.preset}, {case.batch_per_gpu} per process, {case.step_mode}"
+    return {
+        **platform_columns(effect.record, analysis),
+        "workload": work,
+        "mitigation": effect.mitigation.words,
+        "n": effect.speedup.n,
+        "confidence": analysis.confidence,
+        "gains": gains(effect),
+        "forecast_by": effect.forecast_by,
+        "against": names.get(effect.against, effect.against) if effect.against else None,
+        **dict(_ratio("speedup", effect.speedup)),
+        **dict(_ratio("forecast", effect.forecast)),
+        **dict(_ratio("energy", effect.energy)),
+        **dict(_share(effect.recovered)),
+        **_price(effect),
+    }
+
+
+def _ratio(name: str, ratio: PairedRatio | str) -> Iterator[tuple[str, float | str | None]]:
+    if isinstance(ratio, str):
+        yield f"why_no_{name}", ratio
+        return
+    yield name, ratio.centre
+    yield f"{name}_low", ratio.interval.low if ratio.interval else None
+    yield f"{name}_high", ratio.interval.high if ratio.interval else None
+
+
+def _share(share: Share | str) -> Iterator[tuple[str, float | str | None]]:
+    if isinstance(share, str):
+        yield "why_no_share", share
+        return
+    yield "recovered", share.mean
+    yield "recovered_low", share.interval.low if share.interval else None
+    yield "recovered_high", share.interval.high if share.interval else None
+    yield "recovered_n", len(share.rounds)
+
+
+def _price(effect: Effect) -> Row:
+    price = effect.price
+    if price is None:
+        return {"why_no_price": UNPRICED}
+    around = price.interval
+    return {
+        "price_nat": price.mean_nat,
+        "price_low_nat": around.low if around else None,
+        "price_high_nat": around.high if around else None,
+        "seeds": len(price.differences_nat),
+        "gradient_error": price.gradient_error,
+        "free": price.free,
+    }

@@ -1,0 +1,65 @@
+"""What a record of suite `strategies` says: speed of the step, and its bytes beside the formula.
+
+Layer: analysis. Reads no file.
+"""
+
+from statistics import fmean, median
+
+from commwall.analysis.names import (
+    FORMULA_SENT,
+    SENT,
+    SENT_OVER_FORMULA,
+    SPLIT_STEP,
+    STRATEGY_TOKENS,
+    Quantity,
+)
+from commwall.analysis.readings import all_values, gap_reason, slowest_rank, why_no_steps
+from commwall.schema.record import Record
+from commwall.schema.strategies import StrategiesCase
+from commwall.schema.volumes import sent_bytes
+
+_UNCOUNTED = "the record does not state the bytes that every rank sent"
+_ALONE = "one process sends nothing"
+
+
+def strategy_values(
+    record: Record, case: StrategiesCase
+) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
+    """A record's quantities, and why others are absent.
+
+    Args:
+        record: one cell of a campaign.
+        case: its case.
+    """
+    ranks = record.platform.world_size
+    values: dict[Quantity, float] = {}
+    absent: dict[Quantity, str] = {}
+    why = why_no_steps(record, None)
+    if why:
+        absent |= dict.fromkeys((STRATEGY_TOKENS, SPLIT_STEP), why)
+    else:
+        step_s = median(slowest_rank(record, None))
+        tokens = case.step_samples(ranks) * case.sequence_length
+        values |= {STRATEGY_TOKENS: tokens / step_s, SPLIT_STEP: step_s}
+    sent, unsent = sent_values(record, sent_bytes(case, ranks))
+    return values | sent, absent | unsent
+
+
+def sent_values(
+    record: Record, formula_bytes: float
+) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
+    """Bytes that a rank sent in a step beside the formula's, and why they are absent.
+
+    Args:
+        record: one cell of a campaign.
+        formula_bytes: what the formula says [byte]; 0 of one process, which sends nothing.
+    """
+    if not formula_bytes:
+        return {}, dict.fromkeys((SENT, FORMULA_SENT, SENT_OVER_FORMULA), _ALONE)
+    formula = {FORMULA_SENT: formula_bytes}
+    sent = list(all_values(record, SENT.metric_id))
+    if len(sent) != record.platform.world_size:
+        why = gap_reason(record, SENT.metric_id) or _UNCOUNTED
+        return formula, dict.fromkeys((SENT, SENT_OVER_FORMULA), why)
+    mean = fmean(sent)
+    return formula | {SENT: mean, SENT_OVER_FORMULA: mean / formula_bytes}, {}

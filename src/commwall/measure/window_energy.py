@@ -1,0 +1,39 @@
+"""What a meter says of the windows of a case that trains.
+
+Layer: measure. Reads and writes no file.
+"""
+
+from commwall.host.energy import METRIC, EnergyFound, Meter
+from commwall.schema.device_metrics import DEVICE_METRICS
+from commwall.schema.result import CaseResult, Gap, Series, Window
+
+
+def energy_of(meter: Meter, result: CaseResult) -> EnergyFound:
+    """Energy of leg `full`, and of leg `mitigated` where there is one.
+
+    A leg that is timed in several windows has one value a window. What else the meter tells, of
+    clocks and disturbances, is of the first window of leg `full`.
+    """
+    own = [window for window in result.windows if window.leg in ("full", "mitigated")]
+    first = next((window for window in own if window.leg == "full"), None)
+    if first is None:
+        reason = "the workers did not say when leg full was timed"
+        whats = (METRIC, *(metric.id for metric in DEVICE_METRICS))
+        return EnergyFound(gaps=tuple(Gap(what=what, reason=reason) for what in whats))
+    told = meter.found(first.start_ns, first.end_ns)
+    return told if len(own) == 1 else _of_windows(meter, told, own)
+
+
+def _of_windows(meter: Meter, told: EnergyFound, windows: list[Window]) -> EnergyFound:
+    """Energies of all windows, legs apart, in place of that of the first."""
+    found: dict[tuple[str, int | None], list[Series]] = {}
+    for window in windows:
+        for series in meter.found(window.start_ns, window.end_ns).series:
+            if series.metric == METRIC:
+                found.setdefault((str(window.leg), series.rank), []).append(series)
+    joined = tuple(
+        own[0].model_copy(update={"leg": leg, "values": tuple(v for s in own for v in s.values)})
+        for (leg, _), own in found.items()
+    )
+    rest = tuple(series for series in told.series if series.metric != METRIC)
+    return told._replace(series=(*joined, *rest))

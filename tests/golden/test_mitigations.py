@@ -1,0 +1,122 @@
+"""Mitigations: all expectations can be done in the head."""
+
+from pathlib import Path
+
+import pytest
+
+from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
+from commwall.analysis.mitigations.forecast import BY_LEGS, forecast_s, modelled_s, wire_share
+from commwall.analysis.mitigations.table import mitigation_table
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.steps.inputs import MeasuredStep
+from commwall.model.bucketed import BucketedStep
+from commwall.model.step import Timeline
+from commwall.schema.mitigation import Mitigation
+from tests.golden.build import SLOW
+from tests.golden.mitigations import CAMPAIGN, LEGS_MS, write_campaign
+
+T_OF_3 = 4.302653
+"""Student's t for 3 values at 95 %."""
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    root: Path = tmp_path_factory.mktemp("mitigations")
+    return analyse_campaign(write_campaign(root), CAMPAIGN, 0.95)
+
+
+@pytest.fixture(scope="module")
+def slow(analysis: Analysis) -> dict[str, Effect]:
+    return {e.record.id.case: e for e in effects(analysis) if e.record.id.platform == SLOW}
+
+
+def test_the_share_of_the_gap_is_that_of_the_extra_time(slow: dict[str, Effect]) -> None:
+    found = slow["bfloat16"].recovered
+    assert isinstance(found, Share) and found.interval is not None
+    assert found.rounds == pytest.approx((0.5, 0.6, 0.4))
+    half = T_OF_3 * 0.1 / 3**0.5
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.5 - half, 0.5 + half))
+
+
+def test_batches_of_one_step_all_count(slow: dict[str, Effect]) -> None:
+    found = slow["two-batches"]  # 300 ms for two batches, 150 for each
+    assert found.speedup.centre == pytest.approx(200 / 150)
+    assert isinstance(found.recovered, Share)
+    assert found.recovered.mean == pytest.approx(0.5)
+    assert found.recovered.interval is None  # no spread
+
+
+def test_the_forecast_looks_at_no_mitigated_step(slow: dict[str, Effect]) -> None:
+    found = slow["bfloat16"].forecast
+    assert not isinstance(found, str)
+    assert found.centre == pytest.approx(200 / 125)
+    assert slow["bfloat16"].forecast_by == BY_LEGS  # leg packed was not measured
+    assert isinstance(slow["static"].forecast, str)
+
+
+@pytest.mark.parametrize(
+    ("mitigation", "batch_ms"),
+    [
+        (Mitigation(exchange="float16"), 125),  # 200 - 150 / 2
+        (Mitigation(exchange="onebit"), 100),  # all that is exposed, and no more
+        (Mitigation(accumulate=4), 125),  # (3 x 100 + 200) / 4
+        (Mitigation(local_steps=3), 150),  # 100 + 150 / 3
+        (Mitigation(exchange="bfloat16", accumulate=2), 112.5),  # (100 + 125) / 2
+        (Mitigation(exchange="powersgd", rank=2), None),
+        (Mitigation(bucket_bytes=4), None),
+    ],
+)
+def test_forecasts(mitigation: Mitigation, batch_ms: float | None) -> None:
+    assert forecast_s(mitigation, LEGS_MS, 2) == (batch_ms and pytest.approx(batch_ms))
+
+
+def test_the_model_of_a_step_knows_when_each_bucket_is_ready() -> None:
+    timeline = Timeline(ready_s=(50, 100), backward_end_s=100, step_s=110)
+    step = MeasuredStep(BucketedStep(timeline, (4, 4), ranks=2), full_s=155, comm_s=80)
+    # Buckets of 40 are over at 90 and 140, of 20 at 70 and 120: the step gets 20 shorter.
+    assert modelled_s(Mitigation(exchange="bfloat16"), step, 2) == pytest.approx(135)
+    assert modelled_s(Mitigation(exchange="bfloat16", accumulate=2), step, 2) is None
+    without = MeasuredStep(step.bucketed, full_s=155, comm_s=None)
+    assert modelled_s(Mitigation(exchange="bfloat16"), without, 2) is None
+
+
+@pytest.mark.parametrize(("ranks", "share"), [(2, 0.25), (4, 0.5), (8, 1.0)])
+def test_quantised_gradients_save_less_with_every_rank(ranks: int, share: float) -> None:
+    assert wire_share("int8", ranks) == share
+
+
+def test_prices_are_told_from_none_by_their_interval(slow: dict[str, Effect]) -> None:
+    half = T_OF_3 * 0.01 / 3**0.5
+    for name, mean, free in (("bfloat16", 0.0, True), ("int8", 0.03, False)):
+        price = slow[name].price
+        assert price is not None and price.interval is not None
+        assert (price.mean_nat, price.free) == (pytest.approx(mean), free)
+        assert price.interval.low == pytest.approx(mean - half)
+        assert price.gradient_error == pytest.approx(0.2)
+    assert slow["static"].price is not None and slow["static"].price.free
+    assert slow["onebit"].price is None
+
+
+def test_first_is_what_wins_most_at_no_price(slow: dict[str, Effect]) -> None:
+    own = {name: slow[name] for name in ("bfloat16", "int8", "static", "onebit")}
+    chosen = first_to_do(own.values())
+    assert chosen is not None and chosen.record.id.case == "bfloat16"
+    del own["bfloat16"]
+    # 8 bit costs loss, 1 bit has no price, and the rounds do not tell the static graph's gain.
+    assert first_to_do(own.values()) is None
+
+
+def test_the_table_says_why_a_value_is_absent(analysis: Analysis) -> None:
+    table = mitigation_table(analysis).set_index(["platform", "case"])
+    assert len(table) == 6
+    row = table.loc[(SLOW, "onebit")]
+    assert row["why_no_price"].startswith("its price was not measured")
+    assert row["recovered"] == pytest.approx(0.9)
+    unknown = table["why_no_energy"].dropna()
+    assert set(unknown) == {"no round has the energy of both steps"} and len(unknown) == 5
+
+
+def test_energy_is_that_of_a_sample_over_all_windows(slow: dict[str, Effect]) -> None:
+    found = slow["two-batches"].energy
+    assert not isinstance(found, str)
+    assert found.centre == pytest.approx((30 / 80) / (20 / 40))

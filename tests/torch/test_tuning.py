@@ -1,0 +1,54 @@
+"""The tuner with real launches: two combinations on a slow emulated link."""
+
+import json
+from pathlib import Path
+
+# ruff: noqa: E402 - without torch this module is skipped before it imports it
+import pytest
+
+pytest.importorskip("torch")
+
+from launching import emulated, request
+
+from commwall.measure.supervisor import Launch
+from commwall.measure.tuning import tuner as tuning
+from commwall.measure.tuning.candidates import Candidate, Choice
+from commwall.measure.tuning.tuner import Evidence, Tuner, write_found
+from commwall.schema.case import Windows
+from commwall.schema.config import Timeouts
+from commwall.schema.mitigation import Mitigation, StepCase
+from commwall.schema.plan import PlannedPlatform
+from commwall.schema.result import LaunchRequest, NamedCase
+
+RARE = Mitigation(accumulate=8)
+PLAIN = Mitigation(static_graph=True)
+
+
+def test_what_exchanges_rarely_wins_on_a_slow_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "LEAST_WINDOW_S", 0.1)
+    base = request(tmp_path, emulated(20e6, 20e-6))
+    workload = StepCase(
+        model="bert", preset="demo", batch_per_gpu=2, sequence_length=16, dataset_samples=1,
+        windows=Windows(full_s=1, other_s=1, min_steps=6, warmup_max_s=0.1), mitigation=PLAIN,
+    )  # fmt: skip
+
+    def asked(
+        platform: PlannedPlatform, cases: tuple[NamedCase, ...], folder: Path
+    ) -> LaunchRequest:
+        changes = {"platform": platform, "cases": cases, "output_dir": str(folder)}
+        return base.model_copy(update={"suite": "mitigations", **changes})
+
+    def launch(name: str) -> Launch:
+        return Launch(tmp_path / name, tmp_path / f"{name}.log", Timeouts())
+
+    choice = Choice((Candidate(PLAIN), Candidate(RARE)), ())
+    found = Tuner(workload, base.platform, asked, launch, print).tune(choice, 22)
+    assert found.best == Candidate(RARE)
+    assert found.evidence.gain is not None and found.evidence.gain > 1.2
+    settings, evidence = write_found(found, tmp_path / "out", "tuned")
+    assert "export COMMWALL_ACCUMULATE=8\n" in settings.read_text()
+    kept = Evidence.model_validate(json.loads(evidence.read_text()))
+    assert {tried.mitigation for tried in kept.tried} == {PLAIN, RARE}
+    assert all(tried.result.status == "ok" and tried.result.series for tried in kept.tried)
