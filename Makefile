@@ -14,7 +14,7 @@ TEST := .envs/dev
 STAMP := .commwall-lock
 
 .DEFAULT_GOAL := help
-.PHONY: help report slurm test check docs format clean driver dev python
+.PHONY: help report slurm test check docs messages format clean driver dev python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -40,6 +40,9 @@ check: dev ## style, types, layers, generated pages, unit and contract tests; ab
 
 docs: dev ## write the generated pages anew
 	$(TEST)/bin/python docs/generate.py
+
+messages: dev ## bring the catalogues of other languages up to date
+	$(TEST)/bin/python docs/messages.py
 
 format: dev ## lay out the code
 	$(TEST)/bin/python -m ruff format

@@ -14,13 +14,14 @@
 root = None
 campaign = None
 confidence = None
+language = None
 
 # %%
 from commwall.report import breakeven, narrative, whatif
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
-page, facts = open_page(root, campaign, confidence), whatif.open_facts(root)
+page, facts = open_page(root, campaign, confidence, language), whatif.open_facts(root)
 narrative.headline(page)
 
 # %% [markdown]

@@ -14,11 +14,12 @@
 # %% tags=["parameters"]
 root = None
 confidence = None
+language = None
 
 # %%
 from commwall.report import claims
 
-page = claims.open_claims(root, confidence)
+page = claims.open_claims(root, confidence, language)
 claims.headline(page)
 
 # %% [markdown]

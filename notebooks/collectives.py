@@ -14,6 +14,7 @@
 root = None
 campaign = None
 confidence = None
+language = None
 
 # %%
 from commwall.analysis.names import ALGBW, BUSBW, OPERATION_TIME
@@ -21,7 +22,7 @@ from commwall.report import collectives, narrative, operations, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
-page = open_page(root, campaign, confidence)
+page = open_page(root, campaign, confidence, language)
 narrative.headline(page)
 
 # %% [markdown]

@@ -14,6 +14,7 @@
 root = None
 campaign = None
 confidence = None
+language = None
 
 # %%
 from commwall.analysis import names
@@ -21,7 +22,7 @@ from commwall.report import figures, narrative, overview, step_bytes
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
-page = open_page(root, campaign, confidence)
+page = open_page(root, campaign, confidence, language)
 narrative.headline(page)
 
 # %% [markdown]

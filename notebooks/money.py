@@ -14,12 +14,13 @@
 root = None
 campaign = None
 confidence = None
+language = None
 
 # %%
 from commwall.report import money, narrative
 from commwall.report.style import picture
 
-page = money.open_money(root, campaign, confidence)
+page = money.open_money(root, campaign, confidence, language)
 narrative.headline(page.page)
 
 # %% [markdown]

@@ -14,12 +14,13 @@
 root = None
 campaign = None
 confidence = None
+language = None
 
 # %%
 from commwall.report import narrative, path_evidence, platforms
 from commwall.report.page import open_page
 
-page = open_page(root, campaign, confidence)
+page = open_page(root, campaign, confidence, language)
 narrative.headline(page)
 
 # %% [markdown]

@@ -15,6 +15,7 @@
 root = None
 campaign = None
 confidence = None
+language = None
 
 # %%
 from commwall.report import narrative, prediction
@@ -22,7 +23,7 @@ from commwall.report.page import open_page
 from commwall.report.prediction_figure import prediction_figure
 from commwall.report.style import picture
 
-page = open_page(root, campaign, confidence)
+page = open_page(root, campaign, confidence, language)
 narrative.headline(page)
 
 # %% [markdown]

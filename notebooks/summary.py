@@ -14,13 +14,14 @@
 root = None
 campaign = None
 confidence = None
+language = None
 
 # %%
 from commwall.report import figures, narrative, overview, platforms, replication
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
-page = open_page(root, campaign, confidence)
+page = open_page(root, campaign, confidence, language)
 narrative.headline(page)
 
 # %% [markdown]

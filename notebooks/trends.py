@@ -13,11 +13,12 @@
 # %% tags=["parameters"]
 root = None
 confidence = None
+language = None
 
 # %%
 from commwall.report import trends
 
-page = trends.open_trends(root, confidence)
+page = trends.open_trends(root, confidence, language)
 trends.headline(page)
 
 # %% [markdown]

@@ -11,6 +11,7 @@ SUFFIXES = {
     "_bytes_per_s": "byte/s",
     "_samples_per_s": "sample/s",
     "_tokens_per_s": "token/s",
+    "_tokens_per_s_per_gpu": "token/s",
     "_samples_per_j": "sample/J",
     "_bytes": "byte",
     "_time_s": "s",

@@ -6,6 +6,7 @@ import signal
 import sys
 
 from commwall.host.locks import hold_checkout
+from commwall.language.translate import folder_of
 from commwall.records.state import read_state
 from commwall.report.pages import GENERAL_PAGES, PAGES, pages_for
 
@@ -22,7 +23,11 @@ SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
 CONFIDENCE = SITUATION.config.confidence
 NODES = {campaign.id: campaign.nodes for campaign in SITUATION.campaigns}
-GENERAL = [f"results/pages/{name}.html" for name in GENERAL_PAGES]
+FOLDERS = {
+    f"{folder_of(name)}/".lstrip("/"): name for name in SITUATION.config.languages
+}
+"""Folder of a language's pages, with its slash -> the language."""
+GENERAL = expand("results/pages/{into}{name}.html", into=FOLDERS, name=GENERAL_PAGES)
 """Pages that belong to no campaign."""
 JOB = {
     resource: value
@@ -52,6 +57,7 @@ wildcard_constraints:
     environment="bench|report",
     notebook=any_of(PAGES),
     general=any_of(GENERAL_PAGES),
+    into=any_of(FOLDERS),
 
 
 def looked_at(wildcards) -> list[str]:
@@ -84,10 +90,16 @@ def tables_of(c: str) -> list[str]:
 def pages_of(campaigns: list[str]) -> list[str]:
     """Pages of campaigns."""
     return [
-        f"results/{c}/notebooks/{notebook}.html"
+        f"results/{c}/notebooks/{into}{notebook}.html"
         for c in campaigns
+        for into in FOLDERS
         for notebook in pages_for(set(SUITES[c]))
     ]
+
+
+def language_of(wildcards) -> str:
+    """Language of a page."""
+    return FOLDERS[wildcards.into]
 
 
 def read_beside(wildcards) -> list[str]:

@@ -12,19 +12,20 @@ rule render_notebook:
         environment=".envs/report/manifest.json",
     output:
         page=report(
-            "results/{c}/notebooks/{notebook}.html",
+            "results/{c}/notebooks/{into}{notebook}.html",
             caption="../report/notebook.rst",
             category="{c}",
-            labels={"page": "{notebook}"},
+            labels={"page": "{notebook}", "language": language_of},
         ),
-        executed="results/{c}/notebooks/{notebook}.ipynb",
+        executed="results/{c}/notebooks/{into}{notebook}.ipynb",
     log:
-        "logs/render_notebook/{c}/{notebook}.log",
+        "logs/render_notebook/{c}/{into}{notebook}.log",
     params:
         confidence=CONFIDENCE,
+        language=language_of,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.c:q} {wildcards.notebook:q}"
-        " --parent $PPID > {log:q} 2>&1"
+        " --language {params.language} --parent $PPID > {log:q} 2>&1"
 
 
 rule render_general:
@@ -36,16 +37,17 @@ rule render_general:
         environment=".envs/report/manifest.json",
     output:
         page=report(
-            "results/pages/{general}.html",
+            "results/pages/{into}{general}.html",
             caption="../report/notebook.rst",
             category="all campaigns",
-            labels={"page": "{general}"},
+            labels={"page": "{general}", "language": language_of},
         ),
-        executed="results/pages/{general}.ipynb",
+        executed="results/pages/{into}{general}.ipynb",
     log:
-        "logs/render_general/{general}.log",
+        "logs/render_general/{into}{general}.log",
     params:
         confidence=CONFIDENCE,
+        language=language_of,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.general:q}"
-        " --parent $PPID > {log:q} 2>&1"
+        " --language {params.language} --parent $PPID > {log:q} 2>&1"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
+from commwall.language.translate import ENGLISH, LANGUAGES
 from commwall.records.layout import Layout
 from commwall.report.render import render
 
@@ -18,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="default: %(default)g s"
     )
+    parser.add_argument("--language", choices=LANGUAGES, default=ENGLISH, help="default: English")
     accept_parent(parser)
 
 
@@ -25,7 +27,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Execute the notebook and name the files written."""
     follow_parent(arguments)
     root = Path.cwd()
-    wanted = arguments.campaign, arguments.notebook
-    for path in render(Layout(root), *wanted, confidence_level(root), arguments.timeout):
+    written = render(
+        Layout(root),
+        arguments.campaign,
+        arguments.notebook,
+        confidence_level(root),
+        arguments.timeout,
+        arguments.language,
+    )
+    for path in written:
         print(path.relative_to(root))
     return 0

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from commwall.language.translate import ENGLISH, folder_of
 from commwall.schema.base import NAME_PATTERN
 
 _CAMPAIGN = re.compile(NAME_PATTERN)
@@ -56,13 +57,13 @@ class Layout:
         """Tidy tables."""
         return self.campaign_dir(campaign) / "tables"
 
-    def notebooks_dir(self, campaign: str) -> Path:
-        """Executed notebooks and their pages."""
-        return self.campaign_dir(campaign) / "notebooks"
+    def notebooks_dir(self, campaign: str, language: str = ENGLISH) -> Path:
+        """Executed notebooks and their pages; other languages than English in a folder below."""
+        return self.campaign_dir(campaign) / "notebooks" / folder_of(language)
 
-    def general_dir(self) -> Path:
+    def general_dir(self, language: str = ENGLISH) -> Path:
         """Executed notebooks that belong to no campaign, and their pages."""
-        return self.root / "results" / "pages"
+        return self.root / "results" / "pages" / folder_of(language)
 
     def site_dir(self) -> Path:
         """The pages to publish."""

@@ -14,6 +14,7 @@ from commwall.claims.files import loaded, shipped
 from commwall.claims.judging import OUTCOMES, WORDS, Judged, count, judge
 from commwall.claims.measured import Beside, beside
 from commwall.claims.scene import scene_of
+from commwall.language.translate import ENGLISH, speak
 from commwall.records.layout import Layout
 from commwall.report.html import Html, bullets, folded, heading, joined, paragraph, table
 from commwall.schema.claims import ClaimsFile
@@ -55,16 +56,18 @@ class ClaimsPage:
         return tuple(each for text in self.texts for each in text.judged)
 
 
-def open_claims(root: str | Path, confidence: float) -> ClaimsPage:
+def open_claims(root: str | Path, confidence: float, language: str | None = None) -> ClaimsPage:
     """Judge the claims of a checkout.
 
     Args:
         root: the checkout.
         confidence: level of the intervals of what campaigns measured.
+        language: one of `LANGUAGES`; None is English.
 
     Raises:
         ConfigError: if a file of claims or facts is malformed.
     """
+    speak(language or ENGLISH)
     base = Path(root)
     book = read_factbook(base)
     texts = tuple(

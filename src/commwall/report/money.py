@@ -86,7 +86,9 @@ class MoneyPage:
                 yield money, judged
 
 
-def open_money(root: str | Path, campaign: str, confidence: float) -> MoneyPage:
+def open_money(
+    root: str | Path, campaign: str, confidence: float, language: str | None = None
+) -> MoneyPage:
     """Judge a campaign by `config/economics.yaml`.
 
     What is wrong with the assumptions stands on the page; it stops no other.
@@ -95,8 +97,9 @@ def open_money(root: str | Path, campaign: str, confidence: float) -> MoneyPage:
         root: the checkout.
         campaign: its name.
         confidence: level of all intervals.
+        language: one of `LANGUAGES`; None is English.
     """
-    page = open_page(root, campaign, confidence)
+    page = open_page(root, campaign, confidence, language)
     if page.analysis.evidence.plan is None:
         return MoneyPage(page, (), "the campaign's plan cannot be read")
     try:

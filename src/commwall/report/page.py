@@ -10,6 +10,7 @@ from commwall.analysis.breakeven import BreakEven, break_even
 from commwall.analysis.census import Census, census_tables
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables import Tables, tidy_tables
+from commwall.language.translate import ENGLISH, speak
 from commwall.records.layout import Layout
 from commwall.report.style import Look, looks_of
 
@@ -28,18 +29,23 @@ class Page:
     """Platform -> its look in every figure."""
 
 
-def open_page(root: str | Path, campaign: str, confidence: float) -> Page:
-    """Analyse a campaign for a page.
+def open_page(
+    root: str | Path, campaign: str, confidence: float, language: str | None = None
+) -> Page:
+    """Analyse a campaign for a page, and write from now on in the page's language.
 
     Args:
         root: the checkout.
         campaign: its name.
         confidence: level of all intervals.
+        language: one of `LANGUAGES`; None is English.
 
     Raises:
+        LanguageError: if there is no such language.
         EvidenceMissing: if the campaign has no index.
         RecordError: if a record changed since the index was made.
     """
+    speak(language or ENGLISH)
     analysis = analyse_campaign(Layout(Path(root)), campaign, confidence)
     return Page(
         analysis=analysis,

@@ -22,6 +22,8 @@ import jupytext
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
+from commwall.language.markdown import translated
+from commwall.language.translate import ENGLISH, speaking, spoken
 from commwall.process import die_with_parent
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
@@ -41,7 +43,12 @@ class RenderError(CommwallError):
 
 
 def render(
-    layout: Layout, campaign: str | None, notebook: str, confidence: float, timeout_s: float
+    layout: Layout,
+    campaign: str | None,
+    notebook: str,
+    confidence: float,
+    timeout_s: float,
+    language: str = ENGLISH,
 ) -> tuple[Path, Path]:
     """Execute a notebook.
 
@@ -51,6 +58,7 @@ def render(
         notebook: name of the notebook, without suffix.
         confidence: level of all intervals.
         timeout_s: longest time the whole notebook may take [s].
+        language: language of the page, for notebooks that declare such a parameter.
 
     Returns:
         Paths of the executed notebook and of its page.
@@ -58,25 +66,31 @@ def render(
     Raises:
         RenderError: if there is no such notebook, a parameter is unknown or missing, a cell
             fails or the time is over.
+        LanguageError: if there is no such language.
     """
     node = jupytext.read(_source(layout.root, notebook), fmt="py:percent")
     parameters: Parameters = {"root": ".", "confidence": confidence}
     if campaign is not None:
         parameters = {**parameters, "campaign": campaign}
+    if "language" in _declared(node):
+        parameters = {**parameters, "language": language}
     check_parameters(node, parameters, notebook)
+    with speaking(language):
+        _translate_text(node)
     executed = _executed(node, parameters, layout.root, notebook, timeout_s)
-    folder = layout.notebooks_dir(campaign) if campaign else layout.general_dir()
+    folder = layout.notebooks_dir(campaign, language) if campaign else layout.general_dir(language)
     paths = folder / f"{notebook}.ipynb", folder / f"{notebook}.html"
     write_atomically(paths[0], jupytext.writes(executed, fmt="ipynb"))
-    write_atomically(paths[1], page_of(executed, f"{campaign or 'commwall'}: {notebook}"))
+    title = f"{campaign or 'commwall'}: {notebook}"
+    write_atomically(paths[1], page_of(executed, title, language))
     return paths
 
 
-def page_of(executed: NotebookNode, title: str) -> str:
+def page_of(executed: NotebookNode, title: str, language: str = ENGLISH) -> str:
     """The self-contained HTML page of an executed notebook."""
     exporter = HTMLExporter(template_name="commwall", extra_template_basedirs=[str(TEMPLATES)])
     css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
-    resources = {"page_css": css, "page_title": title}
+    resources = {"page_css": css, "page_title": title, "page_language": language}
     page: str = exporter.from_notebook_node(executed, resources=resources)[0]
     return page
 
@@ -113,6 +127,13 @@ def _source(root: Path, notebook: str) -> Path:
             next_step=f"did you mean {near!r}?" if near else "name one of these, without suffix",
         )
     return root / NOTEBOOKS / f"{notebook}.py"
+
+
+def _translate_text(node: NotebookNode) -> None:
+    """Put the markdown cells of a notebook into the language spoken."""
+    for cell in node.cells:
+        if cell.cell_type == "markdown" and spoken() != ENGLISH:
+            cell.source = translated(cell.source)
 
 
 def _declared(node: NotebookNode) -> set[str]:

@@ -10,15 +10,18 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
+from importlib.metadata import distribution
 from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from commwall.language.translate import spoken, tr
 from commwall.report.html import Html, paragraph
 from commwall.schema.metric import Metric
 from commwall.schema.units import quantity_text
@@ -47,6 +50,7 @@ _LOOK = {
     "svg.hashsalt": "commwall",
     "text.parse_math": False,  # a label that holds dollars is no formula
     "figure.facecolor": "white",
+    "figure.titleweight": "bold",
 }
 
 
@@ -67,10 +71,19 @@ def looks_of(platforms: Iterable[str]) -> dict[str, Look]:
     }
 
 
+def _typeface() -> dict[str, str]:
+    """The typeface of figures: one with Chinese characters for Chinese, else matplotlib's own."""
+    if spoken() != "zh":
+        return {}
+    path = distribution("zhplot").locate_file("zhplot/fonts/NotoSansSC-Regular.ttf")
+    font_manager.fontManager.addfont(str(path))
+    return {"font.family": "Noto Sans SC", "figure.titleweight": "normal"}  # it comes in one weight
+
+
 def new_figure(heights_in: Iterable[float]) -> tuple[Figure, list[Axes]]:
     """A figure of stacked panels with the given heights [inch], in the house look."""
     mpl.rcdefaults()
-    mpl.rcParams.update(_LOOK)
+    mpl.rcParams.update(_LOOK | _typeface())
     heights = list(heights_in)
     figure = Figure(figsize=(WIDTH_IN, sum(heights)), layout="constrained")
     grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)
@@ -89,11 +102,11 @@ def picture(figure: Figure, caption: str) -> Html:
             return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
     stream = io.BytesIO()
-    with mpl.rc_context(_LOOK), warnings.catch_warnings():
+    with mpl.rc_context(_LOOK | _typeface()), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of glyphs and labels that do not fit
         figure.savefig(stream, format="svg", metadata={"Date": None})
     data = base64.b64encode(stream.getvalue()).decode()
-    words = escape(caption)
+    words = escape(tr(caption))  # notebooks write theirs in English
     return Html(
         f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{data}">'
         f"<figcaption>{words}</figcaption></figure>"
@@ -104,7 +117,7 @@ def title_figure(figure: Figure, text: str, *, emulated: bool) -> None:
     """Give a figure its title, which calls emulated links emulated."""
     words = f"{text} (emulated links)" if emulated else text
     wrapped = textwrap.fill(words, 62)
-    figure.suptitle(wrapped, x=0.01, ha="left", fontsize=12.5, fontweight="bold", color=INK)
+    figure.suptitle(wrapped, x=0.01, ha="left", fontsize=12.5, color=INK)
 
 
 def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from commwall.analysis.result import Analysis, readable_campaigns
 from commwall.analysis.trends import VERSIONS, Point, Trend, trends
+from commwall.language.translate import ENGLISH, speak
 from commwall.records.layout import Layout
 from commwall.report.html import (
     Group,
@@ -52,16 +53,18 @@ class TrendsPage:
         return tuple(trend for trend in self.trends if not trend.shared)
 
 
-def open_trends(root: str | Path, confidence: float) -> TrendsPage:
+def open_trends(root: str | Path, confidence: float, language: str | None = None) -> TrendsPage:
     """Look into all campaigns of a checkout.
 
     Args:
         root: the checkout.
         confidence: level of the intervals.
+        language: one of `LANGUAGES`; None is English.
 
     Raises:
         ConfigError: if a file of facts is malformed.
     """
+    speak(language or ENGLISH)
     layout = Layout(Path(root))
     read: list[str] = []
     unread: list[str] = []

@@ -33,6 +33,7 @@ from commwall.schema.plan import Comparison, Replicated
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.treatment import LinkPath, Treatment
 
+Language = Literal["en", "zh"]
 AUTO = "auto"
 """Name that stands for the campaign which fits the machine."""
 Count = Annotated[Samples, Field(strict=True)]
@@ -102,6 +103,8 @@ class Config(Model):
     timeouts: Timeouts = Timeouts()
     yardsticks: Yardsticks = Yardsticks()
     slurm: Slurm = Slurm()
+    languages: tuple[Language, ...] = Field(default=("en", "zh"), min_length=1)
+    """Languages of the pages; the first is the one that the landing page opens in."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Confidence level of all intervals."""
 

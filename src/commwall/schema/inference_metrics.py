@@ -60,7 +60,7 @@ INFERENCE_METRICS = (
         unit="1",
         direction="higher",
         kind="derived",
-        label="share of the memory bound",
+        label="share of the memory bound of generation",
         definition="What a rank must read of its memory for one token of each answer (its part of "
         "the weights, and the cache as it is allocated) divided by the memory's nominal rate and "
         "by the round's token_time_s: 1 would be generating as fast as the memory can be read.",

@@ -1,0 +1,90 @@
+"""The messages that stand in the code, and catalogues that hold exactly these.
+
+Layer: language. Reads modules, templates and notebooks; writes `<language>/*.po`.
+`make messages` brings the catalogues up to date: new messages stand in them without translation,
+those that are gone are dropped.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from babel.messages.extract import extract_from_file
+
+from commwall.language.catalogues import NOT_DONE, read, write
+from commwall.language.markdown import paragraphs
+from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
+from commwall.schema.metrics import METRICS
+
+PACKAGE = CATALOGUES.parent
+KEYWORDS = {"tr": None, "trn": (2,), "tr_later": None}
+IN_TEMPLATES = {"tr": None, "_": None}
+Extracted = tuple[int, str | tuple[str, ...], list[str], str | None]
+_MARKDOWN = re.compile(r"^# %% \[markdown\]\n((?:#.*\n?)+)", re.MULTILINE)
+
+
+def messages(root: Path) -> dict[str, set[str]]:
+    """Catalogue -> messages that belong into it; one that several rooms use is in the first.
+
+    Args:
+        root: the checkout, for its notebooks.
+    """
+    rooms = sorted(path for path in PACKAGE.iterdir() if path.is_dir())
+    found = {room.name: set(_of_modules(room)) | set(_of_templates(room)) for room in rooms}
+    found["metrics"] = set(_of_metrics())
+    found["notebooks"] = set(_of_notebooks(root / "notebooks"))
+    known: set[str] = set()
+    for name, texts in found.items():
+        found[name] = texts - known
+        known |= texts
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def update(root: Path) -> dict[str, int]:
+    """Bring all catalogues up to date; returns how many messages of each have no translation."""
+    wanted, missing = messages(root), {}
+    for language in LANGUAGES.keys() - {ENGLISH}:
+        folder = CATALOGUES / language
+        known = {k: v for path in sorted(folder.glob("*.po")) for k, v in read(path).items()}
+        for path in folder.glob("*.po"):
+            if path.stem not in wanted:
+                path.unlink()
+        for name, texts in wanted.items():
+            filled = {text: known.get(text, NOT_DONE) for text in texts}
+            write(folder / f"{name}.po", filled, language)
+            missing[f"{language}/{name}"] = sum(text == NOT_DONE for text in filled.values())
+    return missing
+
+
+def _of_modules(room: Path) -> Iterator[str]:
+    for path in sorted(room.rglob("*.py")):
+        yield from _texts(extract_from_file("python", path, keywords=KEYWORDS))
+
+
+def _of_templates(room: Path) -> Iterator[str]:
+    for path in sorted(room.rglob("*.j2")):
+        method = "jinja2.ext:babel_extract"
+        yield from _texts(extract_from_file(method, path, keywords=IN_TEMPLATES))
+
+
+def _texts(extracted: Iterable[Extracted]) -> Iterator[str]:
+    for _, message, _, _ in extracted:
+        yield message if isinstance(message, str) else message[-1]
+
+
+def _of_metrics() -> Iterator[str]:
+    for metric in METRICS.values():
+        yield from (metric.label, metric.unit)
+
+
+def _of_notebooks(folder: Path) -> Iterator[str]:
+    """Paragraphs of markdown cells, and sentences (captions) in code cells."""
+    for path in sorted(folder.glob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        for cell in _MARKDOWN.findall(source):
+            lines = (line.removeprefix("#").removeprefix(" ") for line in cell.splitlines())
+            yield from (text for _, text in paragraphs("\n".join(lines)))
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+                yield node.value

@@ -1,0 +1,133 @@
+"""Text of reports in the language that is being written.
+
+English stands in the code; what a reader sees in another language comes from the catalogues
+beside this file (gettext's format, read by Babel), one a room. Numbers are put into the sentence
+after it was translated, so that they are the same in every language.
+
+Layer: language. Reads `<language>/*.po`.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+
+from commwall.schema.errors import CommwallError
+from commwall.schema.units import quantity_text as english_quantity_text
+
+ENGLISH = "en"
+LANGUAGES = {ENGLISH: "English", "zh": "中文"}
+"""Language -> its own name."""
+CATALOGUES = Path(__file__).parent
+
+_spoken: ContextVar[str] = ContextVar("language", default=ENGLISH)
+
+
+class LanguageError(CommwallError):
+    """A language that reports cannot be written in."""
+
+
+def folder_of(language: str) -> str:
+    """Folder of a language's pages beside the English ones, which have none of their own."""
+    return "" if language == ENGLISH else language
+
+
+def spoken() -> str:
+    """The language that text is now written in."""
+    return _spoken.get()
+
+
+def speak(language: str) -> None:
+    """Write all text of this process from now on in a language.
+
+    Raises:
+        LanguageError: if there is none of that name.
+    """
+    _spoken.set(_known(language))
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Write text in a language for a while.
+
+    Raises:
+        LanguageError: if there is none of that name.
+    """
+    token = _spoken.set(_known(language))
+    try:
+        yield
+    finally:
+        _spoken.reset(token)
+
+
+def tr(message: str, /, **values: object) -> str:
+    """A message in the language spoken; without a translation as it is.
+
+    Args:
+        message: English text, with names in braces where values stand. Written out at the call,
+            so that `messages` finds it.
+        values: what stands in the braces, in words already, for they are not translated.
+    """
+    text = _translated(message)
+    return text.format(**values) if values else text
+
+
+def trn(one: str, many: str, n: int, /, **values: object) -> str:
+    """A message that counts; `{n}` in it is the count.
+
+    Args:
+        one: English text for one.
+        many: English text for any other number, under which translations stand.
+        n: the count.
+        values: as in `tr`.
+    """
+    text = one if n == 1 and _spoken.get() == ENGLISH else _translated(many)
+    return text.format(n=f"{n:,}", **values)
+
+
+def tr_later(message: str, /) -> str:
+    """Mark a constant of a module, which is made before a language is chosen, for `messages`.
+
+    Where it is shown it goes through `tr`.
+    """
+    return message
+
+
+def quantity_text(value: float, unit: str) -> str:
+    """A stored value in words, as `schema.units.quantity_text`, its unit in the language spoken."""
+    number, _, shown = english_quantity_text(value, unit).partition(" ")
+    return f"{number} {_translated(shown)}" if shown else number
+
+
+def around_text(middle: str, least: str, most: str) -> str:
+    """A value and its ends, each in words: "2.1 ms (1.9 to 2.4)", a common unit stands once."""
+    units = {text.partition(" ")[2] for text in (middle, least, most)}
+    if len(units) == 1:
+        least, most = (text.partition(" ")[0] for text in (least, most))
+    return tr("{middle} ({least} to {most})", middle=middle, least=least, most=most)
+
+
+def _known(language: str) -> str:
+    if language not in LANGUAGES:
+        raise LanguageError(
+            f"there are no reports in {language!r}",
+            where="languages",
+            found=language,
+            expected=", ".join(LANGUAGES),
+        )
+    return language
+
+
+def _translated(message: str) -> str:
+    return _translations(_spoken.get()).get(message, message)
+
+
+@cache
+def _translations(language: str) -> Mapping[str, str]:
+    """English message -> translation, of all catalogues of a language."""
+    if language == ENGLISH:
+        return {}
+    from commwall.language.catalogues import translations  # Babel, which English does without
+
+    return translations(CATALOGUES / language)
