@@ -82,6 +82,17 @@ def _of_templates(room: Path) -> Iterator[str]:
             yield message if isinstance(message, str) else message[-1]
 
 
+def _of_claim_files(folder: Path) -> Iterator[str]:
+    """What the files of claims say in the project's own words."""
+    for path in sorted(folder.glob("*.yaml")):
+        data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+        file = parse_model(ClaimsFile, data, path.name)
+        yield from (file.title, file.source)
+        for claim in file.claims:
+            yield claim.says
+            yield from (own.words for own in (*claim.unknowns.values(), *claim.shown.values()))
+
+
 def _of_metrics() -> Iterator[str]:
     for metric in METRICS.values():
         yield from (metric.label, metric.unit)
@@ -97,14 +108,3 @@ def _of_notebooks(folder: Path) -> Iterator[str]:
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
                 yield node.value
-
-
-def _of_claim_files(folder: Path) -> Iterator[str]:
-    """What the files of claims say in the project's own words."""
-    for path in sorted(folder.glob("*.yaml")):
-        data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
-        file = parse_model(ClaimsFile, data, path.name)
-        yield from (file.title, file.source)
-        for claim in file.claims:
-            yield claim.says
-            yield from (own.words for own in (*claim.unknowns.values(), *claim.shown.values()))
