@@ -105,7 +105,7 @@ def noise_lines(page: Page) -> Iterator[str]:
             if own and topic.quantity in PRIMARIES:
                 yield tr(
                     "A/A control, {topic}: {verdict}",
-                    topic=lowered(tr(topic.title)),
+                    topic=lowered(topic.title),
                     verdict=control_text(own, topic.noun),
                 )
 
