@@ -14,9 +14,9 @@ from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, 
 from commwall.analysis.tables import Tables
 from commwall.analysis.wording import share_text
 from commwall.language.translate import around_text, clauses, listed, quantity_text, tr, tr_later
+from commwall.records.names import plain
 from commwall.report.figures import Looks, nothing, quantity_figure
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.marks import mark_text
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
 from commwall.schema.units import significant, volume_text
@@ -149,7 +149,7 @@ def _state(line: dict[str, Any], metric_id: str) -> str:
 
 def _marks(line: dict[str, Any]) -> str:
     words = [
-        tr("{mark} in {k} of {n}", mark=mark_text(name), k=line[name], n=line["n"])
+        tr("{mark} in {k} of {n}", mark=plain(name), k=line[name], n=line["n"])
         for name in DISTURBING
         if line[name]
     ]

@@ -1,4 +1,4 @@
-"""Marks of records in words: what each is called, and what it means.
+"""Marks of records: what each means.
 
 Layer: report. Reads and writes no file.
 """
@@ -8,16 +8,6 @@ from collections.abc import Mapping
 from commwall.language.translate import tr, tr_later
 from commwall.schema.result import LEAST_BOUND_SHARE, MarkName
 
-MARK_NAMES: Mapping[MarkName, str] = {
-    "host_bound": tr_later("host bound"),
-    "throttled": tr_later("throttled"),
-    "contended": tr_later("contended"),
-    "emulation_not_binding": tr_later("emulation not binding"),
-    "warmup_not_settled": tr_later("warmup not settled"),
-    "energy_doubtful": tr_later("energy doubtful"),
-    "link_degraded": tr_later("link degraded"),
-    "compiled_anew": tr_later("compiled anew"),
-}
 MARK_WORDS: Mapping[MarkName, str] = {
     "host_bound": tr_later("the host, not the devices, set the step time"),
     "throttled": tr_later("a device lowered its clocks"),
@@ -33,11 +23,6 @@ MARK_WORDS: Mapping[MarkName, str] = {
         "kernels were compiled in this very launch, and may differ from another's"
     ),
 }
-
-
-def mark_text(name: MarkName) -> str:
-    """What a mark is called."""
-    return tr(MARK_NAMES[name])
 
 
 def meaning(name: MarkName) -> str:

@@ -13,8 +13,9 @@ from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts, why_u
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, share_text
 from commwall.language.translate import clauses, tr, tr_later
+from commwall.records.names import plain
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.marks import mark_text, meaning
+from commwall.report.marks import meaning
 from commwall.report.overview import NO_FLOOR, control_text, lowered
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, Leg, StepMode, TrainingCase
@@ -127,7 +128,7 @@ def windows(page: Page) -> Html:
     for name, case in _training(page).items():
         own = case.windows
         times = (own.full_s, own.other_s, own.warmup_max_s)
-        shown = (*map(time_text, times), str(own.min_steps), _words(case.step_mode), case.precision)
+        shown = (*map(time_text, times), str(own.min_steps), plain(case.step_mode), case.precision)
         settings.setdefault(shown, []).append(name)
     if not settings:
         return paragraph(tr("No window of a leg: this campaign trains nothing."))
@@ -205,7 +206,7 @@ def checks(page: Page) -> Html:
     for check in (check for r in page.analysis.evidence.records for check in r.checks):
         expected.setdefault(check.name, set()).add(check.expected)
     rows = [
-        (_words(name), str(suite), _sum(of, "passed"), _sum(of, "failed"),
+        (plain(name), str(suite), _sum(of, "passed"), _sum(of, "failed"),
          tr("another value in each case") if len(expected[str(name)]) > 1
          else "".join(expected[str(name)]))
         for (suite, name), of in own.groupby(["suite", "name"], sort=False)
@@ -221,7 +222,7 @@ def marks(page: Page) -> Html:
     if own.empty:
         return paragraph(tr("No record carries a mark."))
     rows = [
-        (mark_text(name), meaning(name), str(suite), tr(outcome), str(count))
+        (plain(name), meaning(name), str(suite), tr(outcome), str(count))
         for suite, name, outcome, count in own[["suite", "name", "outcome", "records"]].itertuples(
             index=False
         )
@@ -387,7 +388,3 @@ def _ends(own: pd.DataFrame, low: str, high: str) -> str:
 
 def _sum(own: pd.DataFrame, outcome: str) -> str:
     return str(int(own[own["outcome"] == outcome]["records"].sum()))
-
-
-def _words(name: object) -> str:
-    return str(name).replace("_", " ")
