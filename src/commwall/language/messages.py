@@ -75,16 +75,17 @@ def _texts(extracted: Iterable[Extracted]) -> Iterator[str]:
 
 def _of_metrics() -> Iterator[str]:
     for metric in METRICS.values():
-        yield from (metric.label, metric.unit)
+        yield from (metric.label, metric.unit, metric.definition)
 
 
 def _of_notebooks(folder: Path) -> Iterator[str]:
-    """Paragraphs of markdown cells, and sentences (captions) in code cells."""
+    """Paragraphs of markdown cells; in code cells sentences (captions) and keys (table heads)."""
     for path in sorted(folder.glob("*.py")):
         source = path.read_text(encoding="utf-8")
         for cell in _MARKDOWN.findall(source):
             lines = (line.removeprefix("#").removeprefix(" ") for line in cell.splitlines())
             yield from (text for _, text in paragraphs("\n".join(lines)))
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield node.value
+            keys = [key for key in node.keys if key] if isinstance(node, ast.Dict) else []
+            texts = [one.value for one in (node, *keys) if isinstance(one, ast.Constant)]
+            yield from (text for text in texts if isinstance(text, str) and (keys or " " in text))
