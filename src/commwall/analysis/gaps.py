@@ -47,7 +47,7 @@ def list_gaps(
     """All gaps of a campaign, gravest first; equal reasons of several rounds in one line."""
     cells = tuple(cells)
     lines = [
-        *(GapLine("problem", index.campaign, text, _named(text)) for text in index.problems),
+        *(_problem(index, text) for text in index.problems),
         *_accidents(index),
         *_findings(index),
         *_not_admitted(cells),
@@ -57,6 +57,14 @@ def list_gaps(
         *_unread(cells),
     ]
     return tuple(dict.fromkeys(lines))
+
+
+def _problem(index: Index, text: str) -> GapLine:
+    """A problem that the index tells, in English; of a suite it begins with its name."""
+    name, _, what = text.partition(": ")
+    suite = next((suite for suite in QUANTITIES_OF if name == f"suite {suite}"), None)
+    words = tr("suite {suite}: {problem}", suite=suite, problem=tr(what)) if suite else tr(text)
+    return GapLine("problem", index.campaign, words, suite)
 
 
 def _accidents(index: Index) -> Iterator[GapLine]:
@@ -189,12 +197,6 @@ def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
                 found.setdefault((gap.what, gap.reason), []).append(cell.record.id.suite)
     for (what, reason), suites in found.items():
         yield GapLine("value", what, tr("not read: {reason}", reason=reason), _only(suites))
-
-
-def _named(problem: str) -> SuiteName | None:
-    """The suite that a problem of the index begins with: "suite memory: …"."""
-    start = problem.partition(":")[0]
-    return next((suite for suite in QUANTITIES_OF if start == f"suite {suite}"), None)
 
 
 def _only(suites: Iterable[SuiteName]) -> SuiteName | None:

@@ -100,11 +100,12 @@ def not_covered_lines(change: CampaignChange) -> Iterator[str]:
         "Values were measured at different times: whatever else changed between them, beside what "
         "is listed, is in them. Ratios of two platforms are of one round each, and care less."
     )
+    confidence = f"{change.confidence:.0%}"
     yield tr(
         "An interval holds with {confidence}; of 20 cells that did not change, one may seem to "
         "have. It knows the spread between the rounds of each campaign, not that between days or "
         "boots.",
-        confidence=f"{change.confidence:.0%}",
+        confidence=confidence,
     )
     missing = sum(cell.outcome == "missing" for cell in change.cells)
     if missing:

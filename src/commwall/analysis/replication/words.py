@@ -40,12 +40,13 @@ def headline_text(replication: Replication) -> str:
             problem=replication.problem,
         )
     count = replication.ratios
+    share = None if count.share is None else f"{count.share:.0%}"
     return tr(
         HEADLINES[replication.agrees],
         published=replication.published,
         inside=count.inside,
         judged=count.judged,
-        share=f"{count.share:.0%}" if count.share is not None else None,
+        share=share,
     )
 
 
@@ -55,13 +56,14 @@ def lines(replication: Replication) -> Iterator[str]:
         return
     yield tr("Ratios: {counts}.", counts=_count_text(replication.ratios))
     yield tr("Absolute values: {counts}.", counts=_count_text(replication.values))
+    confidence, least = (f"{share:.0%}" for share in (replication.confidence, LEAST_INSIDE))
     yield tr(
         "An interval holds the geometric mean of as many new rounds with a probability of "
         "{confidence}, if they are like the published ones; {least} of the ratios inside are asked "
         "for. Cells of one launch are not independent. Published rounds of one machine do not show "
         "how machines of a kind differ: ratios should not care, absolute values may.",
-        confidence=f"{replication.confidence:.0%}",
-        least=f"{LEAST_INSIDE:.0%}",
+        confidence=confidence,
+        least=least,
     )
     yield _devices_text(replication.same_devices)
     yield tr(
