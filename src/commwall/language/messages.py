@@ -15,6 +15,7 @@ from babel.messages.extract import extract_from_file
 from commwall.language.catalogues import NOT_DONE, read, write
 from commwall.language.markdown import paragraphs
 from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
+from commwall.schema.metric import DESIGN
 from commwall.schema.metrics import METRICS
 
 PACKAGE = CATALOGUES.parent
@@ -80,6 +81,7 @@ def _of_templates(room: Path) -> Iterator[str]:
 
 
 def _of_metrics() -> Iterator[str]:
+    yield DESIGN
     for metric in METRICS.values():
         yield from (metric.label, metric.unit, metric.definition)
 

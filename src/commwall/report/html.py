@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from commwall.language.translate import tr
+from commwall.language.translate import listed, tr
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +80,7 @@ def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, s
         return cases[0], tr("none: {reason}", reason=reason)
     n = len(cases)
     head = tr("all {n}", n=n) if n == of else tr("{n} more", n=n)
-    named = ", ".join(cases)
+    named = listed(cases)
     return head, tr("none: {reason} ({cases})", reason=reason, cases=named)
 
 

@@ -26,7 +26,7 @@ from commwall.report.html import (
 from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
 from commwall.schema.base import digest
-from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
+from commwall.schema.case import MODELS, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
 from commwall.schema.record import GpuFacts, MachineFacts
@@ -42,6 +42,8 @@ GAP_HEADS = {
     "mark": tr_later("Doubts"),
     "value": tr_later("Values that could not be had"),
 }
+SAMPLES = {"image": tr_later("image"), "volume": tr_later("volume")}
+"""What a model is trained on, if not sequences."""
 ANYWHERE = ("problem", None)
 NOT_COVERED = (
     tr_later("One machine: another of the same kind may differ by more than the noise floor."),
@@ -229,7 +231,7 @@ def _absences(analysis: Analysis, suite: SuiteName | None) -> Iterator[str]:
     bare = {(p.comparison, p.case) for p in analysis.pairings if not p.pairs}
     cases = dict.fromkeys(v.case for v in own if (v.comparison, v.case) in bare)
     if cases:
-        yield tr("Cases without a usable round of both sides: {cases}.", cases=", ".join(cases))
+        yield tr("Cases without a usable round of both sides: {cases}.", cases=listed(cases))
     labels: dict[str | None, list[str]] = {}
     for verdict in own:
         if (verdict.comparison, verdict.case) not in bare:
@@ -244,7 +246,7 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
         name,
         f"{case.model}, {case.preset}",
         tr("{n} per process", n=case.batch_per_gpu),
-        case.sample_text,
+        _sample_text(case),
         case.precision,
         case.step_mode,
         size_text(case.bucket_bytes),
@@ -265,10 +267,32 @@ def _operation_row(
         operation = tr("{operation} in place", operation=name_) if case.in_place else name_
         words: tuple[str, ...] = (operation, case.dtype, sizes)
     elif isinstance(case, StrategiesCase | InferenceCase):
-        words = (f"{case.text}, {case.step_mode}", case.precision, case.batch_text)
+        words = (f"{case.text}, {case.step_mode}", case.precision, _batch_text(case))
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))
+
+
+def _sample_text(case: TrainingCase) -> str:
+    """As `Workload.sample_text`, in the language spoken."""
+    if case.sequence_length:
+        return tr("sequence of {n} tokens", n=case.sequence_length)
+    return tr(SAMPLES[MODELS[case.model].samples])
+
+
+def _batch_text(case: StrategiesCase | InferenceCase) -> str:
+    """As the cases' own `batch_text`, in the language spoken."""
+    if isinstance(case, InferenceCase):
+        return tr(
+            "{n} x {read} + {generated} tokens",
+            n=case.batch,
+            read=case.prompt_tokens,
+            generated=case.generated_tokens,
+        )
+    sizes = tr("{n} x {length} tokens", n=case.micro_batch, length=case.sequence_length)
+    if case.micro_batches == 1:
+        return sizes
+    return tr("{n} micro-batches of {sizes}", n=case.micro_batches, sizes=sizes)
 
 
 def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from commwall.analysis.wording import (
     short_text,
     spread_short_text,
 )
-from commwall.language.translate import listed, quantity_text, tr, tr_later
+from commwall.language.translate import ENGLISH, listed, quantity_text, spoken, tr, tr_later
 from commwall.report.html import (
     Group,
     Html,
@@ -180,12 +180,19 @@ def _rounds_not_used(
 
 
 def lowered(title: str) -> str:
-    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are."""
+    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are.
+
+    Chinese has no capitals, and a name that begins a sentence is written as elsewhere.
+    """
+    if spoken() != ENGLISH:
+        return title
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def capital(text: str) -> str:
-    """A text as it begins a sentence."""
+    """A text as it begins a sentence, in a language that has capitals."""
+    if spoken() != ENGLISH:
+        return text
     return text[:1].upper() + text[1:]
 
 
