@@ -191,7 +191,8 @@ def records(page: Page) -> Html:
 def _reasons(own: pd.DataFrame) -> str:
     unused = own[own["outcome"].isin(("kept out", "absent"))]
     each = [
-        f"{count} {name}" for name, count in zip(unused["name"], unused["records"], strict=True)
+        tr("{n} {reason}", n=count, reason=plain(name))
+        for name, count in zip(unused["name"], unused["records"], strict=True)
     ]
     return clauses(each) or tr("all used")
 

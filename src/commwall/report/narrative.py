@@ -11,7 +11,7 @@ from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.wording import factor_text
-from commwall.language.translate import listed, tr, tr_later
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.report.html import (
     Group,
     Html,
@@ -76,7 +76,10 @@ def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tup
         suite is None and any(verdict.suite == "training" for verdict in analysis.verdicts)
     )
     return (
-        *(f"{listed(dict.fromkeys(titles))}: {lowered(what)}" for what, titles in labels.items()),
+        *(
+            tr("{treatments}: {what}", treatments=listed(dict.fromkeys(own)), what=lowered(what))
+            for what, own in labels.items()
+        ),
         *_absences(analysis, suite),
         *map(tr, NOT_TRAINED if trained else ()),
         *map(tr, NOT_COVERED),
@@ -318,7 +321,7 @@ def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
     for name, values in _facts(analysis).items():
         known = list(dict.fromkeys(str(value) for value in values if value is not None))
         if known:
-            yield name, "; ".join(known)
+            yield name, clauses(known)
     if records:
         dates = sorted(record.measured_at for record in records)
         first, last = (f"{date:%Y-%m-%d %H:%M}" for date in (dates[0], dates[-1]))

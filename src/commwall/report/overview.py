@@ -248,8 +248,9 @@ def _verdict_table(analysis: Analysis, comparison: Comparison) -> Html:
     floors = any(verdict.control for _, own in groups for verdict in own)
     heads = _heads(analysis, floors=floors)
     shown = [Group(title, _rows(analysis, own, floors=floors)) for title, own in groups]
-    bold = tr("Bold: the interval lies on one side of 1.")
-    return grouped_table(heads, shown, f"{_sides(analysis, comparison)} {bold}")
+    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
+    words = tr("A = {a}, B = {b}. Bold: the interval lies on one side of 1.", a=a, b=b)
+    return grouped_table(heads, shown, words)
 
 
 def _cases(
