@@ -7,7 +7,7 @@ those that are gone are dropped.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.extract import extract_from_file
@@ -18,9 +18,9 @@ from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
 from commwall.schema.metrics import METRICS
 
 PACKAGE = CATALOGUES.parent
-KEYWORDS = {"tr": None, "trn": (2,), "tr_later": None}
+PLACES = {"tr": 0, "trn": 1, "tr_later": 0, "phrase": 0, "Asked": 0}
+"""Function -> which of its arguments is the message."""
 IN_TEMPLATES = {"tr": None, "_": None}
-Extracted = tuple[int, str | tuple[str, ...], list[str], str | None]
 _MARKDOWN = re.compile(r"^# %% \[markdown\]\n((?:#.*\n?)+)", re.MULTILINE)
 
 
@@ -59,32 +59,39 @@ def update(root: Path) -> dict[str, int]:
 
 def _of_modules(room: Path) -> Iterator[str]:
     for path in sorted(room.rglob("*.py")):
-        yield from _texts(extract_from_file("python", path, keywords=KEYWORDS))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield from _of_call(node.func.id, node.args)
+
+
+def _of_call(function: str, arguments: list[ast.expr]) -> Iterator[str]:
+    """The message of a call; calls with a name in its place have theirs elsewhere."""
+    place = PLACES.get(function, len(arguments))
+    for argument in arguments[place : place + 1]:
+        if isinstance(argument, ast.Constant):
+            yield str(argument.value)
 
 
 def _of_templates(room: Path) -> Iterator[str]:
     for path in sorted(room.rglob("*.j2")):
         method = "jinja2.ext:babel_extract"
-        yield from _texts(extract_from_file(method, path, keywords=IN_TEMPLATES))
-
-
-def _texts(extracted: Iterable[Extracted]) -> Iterator[str]:
-    for _, message, _, _ in extracted:
-        yield message if isinstance(message, str) else message[-1]
+        for _, message, _, _ in extract_from_file(method, path, keywords=IN_TEMPLATES):
+            yield message if isinstance(message, str) else message[-1]
 
 
 def _of_metrics() -> Iterator[str]:
     for metric in METRICS.values():
-        yield from (metric.label, metric.unit)
+        yield from (metric.label, metric.unit, metric.definition)
 
 
 def _of_notebooks(folder: Path) -> Iterator[str]:
-    """Paragraphs of markdown cells, and sentences (captions) in code cells."""
+    """Paragraphs of markdown cells; in code cells sentences (captions) and keys (table heads)."""
     for path in sorted(folder.glob("*.py")):
         source = path.read_text(encoding="utf-8")
         for cell in _MARKDOWN.findall(source):
             lines = (line.removeprefix("#").removeprefix(" ") for line in cell.splitlines())
             yield from (text for _, text in paragraphs("\n".join(lines)))
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield node.value
+            keys = [key for key in node.keys if key] if isinstance(node, ast.Dict) else []
+            texts = [one.value for one in (node, *keys) if isinstance(one, ast.Constant)]
+            yield from (text for text in texts if isinstance(text, str) and (keys or " " in text))
