@@ -11,7 +11,13 @@ from commwall.economics.judging import HOURS, SOLVED, WAY_WORDS, Answer, Judged,
 from commwall.economics.scenario import Entry
 from commwall.economics.sensitivity import Flip, Swing
 from commwall.economics.sums import WAITING, Sums
-from commwall.language.translate import around_text, tr, tr_later
+from commwall.language.translate import (
+    around_text,
+    clauses,
+    listed,
+    tr,
+    tr_later,
+)
 from commwall.schema.units import significant
 
 DECISIONS = {
@@ -40,7 +46,7 @@ def sentence(judged: Judged, answer: Answer) -> str:
     told = [*_result_parts(judged, answer), *_payback_parts(answer)]
     if answer.reason and answer.decision == "none":
         told.append(answer.reason)
-    way, all_of_it = tr(WAY_WORDS[answer.way]), "; ".join([verdict_text(judged, answer), *told])
+    way, all_of_it = tr(WAY_WORDS[answer.way]), clauses([verdict_text(judged, answer), *told])
     return tr("{way}: {answer}.", way=way.capitalize(), answer=all_of_it)
 
 
@@ -146,7 +152,7 @@ def swing_text(judged: Judged, answer: Answer, swing: Swing) -> str:
 def swing_words(swing: Swing) -> str:
     """What moves, from where to where."""
     if len(swing.entries) > 1:
-        names = ", ".join(entry.words for entry in swing.entries)
+        names = listed(entry.words for entry in swing.entries)
         return f"{swing_label(swing)} ({names})"
     return swing_label(swing)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from commwall.economics.scenario import Entry, Scenario
 from commwall.economics.uncertain import OfRounds, Uncertain
-from commwall.language.translate import tr, tr_later
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.schema.economics import SPEEDUP, Asked
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest
@@ -72,7 +72,7 @@ class Subject:
     @property
     def evidence(self) -> str:
         """Where the gains are from."""
-        return "; ".join(dict.fromkeys(workload.evidence for workload, _ in self.parts))
+        return clauses(dict.fromkeys(workload.evidence for workload, _ in self.parts))
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -16,7 +16,13 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from commwall.analysis.breakeven import ALL, NOTHING, band
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
 from commwall.analysis.wording import span_text
-from commwall.language.translate import around_text, tr, tr_later, trn
+from commwall.language.translate import (
+    around_text,
+    clauses,
+    tr,
+    tr_later,
+    trn,
+)
 from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page
@@ -187,7 +193,7 @@ def _point_cells(row: dict[str, Any]) -> tuple[str, ...]:
         per_gb_text(row["compute_s_per_byte"]),
         f"{gain}, n = {row['n']}",
         span_text(f"{row['model_low_percent']:.1f} %", f"{row['model_high_percent']:.1f} %"),
-        "; ".join(hidden),
+        clauses(hidden),
         _standing_text(row["standing"]),
     )
 

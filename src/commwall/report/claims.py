@@ -14,7 +14,14 @@ from commwall.claims.files import loaded, shipped
 from commwall.claims.judging import OUTCOMES, WORDS, Judged, count, judge
 from commwall.claims.measured import Beside, beside
 from commwall.claims.scene import scene_of
-from commwall.language.translate import ENGLISH, speak, tr, tr_later
+from commwall.language.translate import (
+    ENGLISH,
+    clauses,
+    listed,
+    speak,
+    tr,
+    tr_later,
+)
 from commwall.records.layout import Layout
 from commwall.report.html import Html, bullets, folded, heading, joined, paragraph, table
 from commwall.schema.claims import ClaimsFile
@@ -106,7 +113,7 @@ def headline(page: ClaimsPage) -> Html:
     if not total:
         return paragraph(tr("No claim is on file."), "missing")
     told = {"n": numbers["holds"], "all": total, "texts": len(page.texts)}
-    others = ", ".join(
+    others = listed(
         tr("{n} {verdict}", n=n, verdict=tr(WORDS[outcome]))
         for outcome, n in numbers.items()
         if n and outcome != "holds"
@@ -164,7 +171,7 @@ def _row(page: ClaimsPage, judged: Judged) -> tuple[str, ...]:
         judged.claim.says,
         tr(WORDS[judged.verdict]),
         tr(". ").join(reasons),
-        "; ".join(known) or tr("nothing on file"),
+        clauses(known) or tr("nothing on file"),
     )
 
 
@@ -181,7 +188,7 @@ def _measured_text(each: Beside) -> str:
 def measured(page: ClaimsPage) -> Html:
     """Numbers of texts that a campaign of this checkout has measured on the GPU they name."""
     if not page.measured:
-        looked = ", ".join(page.campaigns) or tr("none can be read")
+        looked = listed(page.campaigns) or tr("none can be read")
         words = tr(
             "No campaign has a cell for any claim. Looked into: {campaigns}.", campaigns=looked
         )

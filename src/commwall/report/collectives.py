@@ -10,7 +10,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from commwall.analysis.names import BUSBW, EAGER_TIME
-from commwall.language.translate import around_text, quantity_text, tr, trn
+from commwall.language.translate import (
+    around_text,
+    listed,
+    quantity_text,
+    tr,
+    trn,
+)
 from commwall.report import operations
 from commwall.report.html import Group, Html, grouped_table, paragraph, table
 from commwall.report.page import Page
@@ -110,7 +116,7 @@ def _curve(row: dict[str, Any]) -> Iterator[tuple[float, float]]:
 def _without_line(rows: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
     """Links without a line, those of one case and reason in one row."""
     for (case, reason), own in rows.groupby(["case", "reason"], sort=False):
-        yield str(case), ", ".join(own["label"]), tr("none: {reason}", reason=reason)
+        yield str(case), listed(own["label"]), tr("none: {reason}", reason=reason)
 
 
 def _fit_cells(row: dict[str, Any]) -> tuple[str, ...]:

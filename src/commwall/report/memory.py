@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from commwall.language.translate import around_text, tr
+from commwall.language.translate import around_text, clauses, tr
 from commwall.report.html import Group, Html, grouped_table, paragraph, table
 from commwall.report.operations import no_value_text, place_text
 from commwall.report.page import Page
@@ -72,7 +72,7 @@ def _unknown(rows: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
     """Copies without a nominal rate, those of one way and reason in one row."""
     for (path, reason), own in rows.groupby(["path", "unknown"], sort=False, dropna=False):
         places = [_place(line) for _, line in own.groupby(_COPY, sort=False, dropna=False)]
-        yield "; ".join(places), str(path), tr("unknown: {reason}", reason=reason)
+        yield clauses(places), str(path), tr("unknown: {reason}", reason=reason)
 
 
 def _place(line: pd.DataFrame) -> str:

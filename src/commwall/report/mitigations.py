@@ -16,7 +16,7 @@ from commwall.analysis.mitigations.forecast import FORMULAS
 from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.mitigations.words import mitigation_text, workload_text
 from commwall.analysis.wording import share_text, signed_share_text
-from commwall.language.translate import around_text, tr, tr_later
+from commwall.language.translate import around_text, listed, tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.html import Group, Html, bullets, grouped_table, joined, paragraph
 from commwall.report.page import Page
@@ -277,7 +277,7 @@ def missing(page: Page) -> Html:
     if not reasons:
         return paragraph(tr("Every mitigation has a share, a forecast, an energy and a price."))
     every = tr("all")
-    places = {w: every if len(own) == len(table) else ", ".join(own) for w, own in reasons.items()}
+    places = {w: every if len(own) == len(table) else listed(own) for w, own in reasons.items()}
     return bullets(
         tr("{what} ({where}).", what=told, where=where) for told, where in places.items()
     )

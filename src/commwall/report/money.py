@@ -31,7 +31,7 @@ from commwall.economics.wording import (
     spread_text,
     way_text,
 )
-from commwall.language.translate import tr, tr_later
+from commwall.language.translate import listed, tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.html import (
     Group,
@@ -155,7 +155,7 @@ def _subject_text(money: Money, judged: Judged) -> str:
         return judged.subject.name
     if money.scenario.mix is None:
         return tr("{n} workloads, each the same share of machine time", n=len(parts))
-    shares = ", ".join(f"{w.name} {100 * share:.0f} %" for w, share in parts)
+    shares = listed(f"{w.name} {100 * share:.0f} %" for w, share in parts)
     return tr("mix of {shares}", shares=shares)
 
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from commwall.analysis.names import BUSBW, Quantity
 from commwall.analysis.tables import Tables
-from commwall.language.translate import around_text, quantity_text, tr
+from commwall.language.translate import around_text, listed, quantity_text, tr
 from commwall.report.figures import Looks
 from commwall.report.html import Html, folded, paragraph, table
 from commwall.report.page import Page
@@ -73,7 +73,7 @@ def place_text(case: str, message_bytes: int, rank: int | None, peer: int | None
         parts.append(tr("device {rank} to {peer}", rank=rank, peer=peer))
     elif not pd.isna(rank):
         parts.append(tr("device {rank}", rank=rank))
-    return ", ".join(parts)
+    return listed(parts)
 
 
 def no_value_text(label: str) -> str:

@@ -11,7 +11,13 @@ import pandas as pd
 
 from commwall.analysis.steps.predictions import Unpredicted
 from commwall.analysis.steps.words import MISS_PERCENT, miss_text, misses
-from commwall.language.translate import around_text, tr, tr_later, trn
+from commwall.language.translate import (
+    around_text,
+    clauses,
+    tr,
+    tr_later,
+    trn,
+)
 from commwall.report.html import (
     Group,
     Html,
@@ -222,7 +228,7 @@ def _missing(rows: pd.DataFrame) -> Html:
     if absent.empty:
         return Html("")
     cells = [
-        ("; ".join(map(_place_text, own.to_dict("records"))), str(reason))
+        (clauses(map(_place_text, own.to_dict("records"))), str(reason))
         for reason, own in absent.groupby("reason", sort=False)
     ]
     heads = (tr("not predicted"), tr("why"))

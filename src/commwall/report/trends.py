@@ -13,6 +13,8 @@ from commwall.analysis.trends import VERSIONS, Point, Trend, trends
 from commwall.language.translate import (
     ENGLISH,
     around_text,
+    clauses,
+    listed,
     quantity_text,
     speak,
     tr,
@@ -126,7 +128,7 @@ def figures(page: TrendsPage) -> Html:
                 "date. Dotted lines: another {versions}. The axis does not start at zero.",
                 machine=machine,
                 suite=suite,
-                versions=", ".join(map(tr, VERSIONS)),
+                versions=listed(map(tr, VERSIONS)),
             ),
         )
         for (machine, suite), own in groupby(page.shared, key=_machine_and_suite)
@@ -245,7 +247,7 @@ def _change_row(trend: Trend, confidence: float) -> tuple[str, ...]:
     )
     what, count = f"{trend.case}, {last.label}", str(len(trend.points))
     ratio = _change_text(trend, confidence)
-    return what, count, *dated, ratio, "; ".join(versions) or tr("none")
+    return what, count, *dated, ratio, clauses(versions) or tr("none")
 
 
 def _version(point: Point, what: str) -> str:

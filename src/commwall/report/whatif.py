@@ -18,7 +18,7 @@ from commwall.analysis.whatif.words import (
 )
 from commwall.analysis.wording import span_text
 from commwall.judge.facts import facts_root
-from commwall.language.translate import tr, tr_later
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.units import volume_text
@@ -95,8 +95,8 @@ def _example_cells(found: Answer) -> tuple[str, ...]:
         span_text(per_gb_text(per_byte.low), per_gb_text(per_byte.high))
         if per_byte
         else tr("none"),
-        "; ".join(f"{each.link.name}: {seconds_text(each.step)}" for each in found.over),
-        "; ".join(map(_gain_text, found.gains)) or tr("one link"),
+        clauses(f"{each.link.name}: {seconds_text(each.step)}" for each in found.over),
+        clauses(map(_gain_text, found.gains)) or tr("one link"),
         tr("{memory}, fits", memory=memory)
         if found.fits
         else tr("{memory}, does not fit", memory=memory),
@@ -125,7 +125,7 @@ def other_gpus(facts: Facts) -> Html:
         for kind, each in found.items()
         if each
     ]
-    others = ", ".join(kind for kind, each in found.items() if not each)
+    others = listed(kind for kind, each in found.items() if not each)
     titles = [facts.presets[name].title for name in names]
     words = tr(
         "Gain of NVLink over PCIe on as many GPUs of a node as NVLink joins, data parallel: "

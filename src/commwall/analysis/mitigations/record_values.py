@@ -8,7 +8,7 @@ from statistics import median
 
 from commwall.analysis.names import MITIGATED, SPEEDUP, UNMITIGATED, Quantity
 from commwall.analysis.readings import gap_reason, measured, slowest_rank
-from commwall.language.translate import tr
+from commwall.language.translate import clauses, tr
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import StepCase
 from commwall.schema.record import Record
@@ -57,7 +57,7 @@ def mitigated_values(record: Record) -> tuple[dict[Quantity, float], dict[Quanti
         else:
             values[quantity] = 1 / found.sample_time_s
     if absent:
-        absent[SPEEDUP] = "; ".join(absent.values())
+        absent[SPEEDUP] = clauses(absent.values())
     else:
         values[SPEEDUP] = values[MITIGATED] / values[UNMITIGATED]
     return values, absent

@@ -3,14 +3,14 @@
 Layer: analysis. Reads and writes no file.
 """
 
-from commwall.language.translate import said, tr
+from commwall.language.translate import listed, said, tr
 from commwall.schema.mitigation import Mitigation
 from commwall.schema.workload import Workload
 
 
 def mitigation_text(mitigation: Mitigation) -> str:
     """Its options: "bfloat16 exchange, buckets of 100 MiB"."""
-    return ", ".join(map(said, mitigation.phrases))
+    return listed(map(said, mitigation.phrases))
 
 
 def workload_text(case: Workload) -> str:

@@ -16,7 +16,7 @@ from commwall.economics.files import read_scenario
 from commwall.economics.judging import Judged, judge
 from commwall.economics.scenario import Scenario
 from commwall.economics.work import Workload, measured, stated, subjects
-from commwall.language.translate import tr, tr_later
+from commwall.language.translate import listed, tr, tr_later
 from commwall.schema.case import TrainingCase
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Comparison, Plan
@@ -44,7 +44,7 @@ class Money:
     def no_mix(self) -> str | None:
         """Why there is no answer for the mix; None where there is one, or only one workload."""
         weights = self.scenario.mix or {}
-        lacking = ", ".join(name for name in weights if name in self.absent)
+        lacking = listed(name for name in weights if name in self.absent)
         return tr("the mix contains {names}, without a gain", names=lacking) if lacking else None
 
     @property

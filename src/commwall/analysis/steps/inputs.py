@@ -11,7 +11,7 @@ from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import alike, gap_reason, measured, typical_s
 from commwall.analysis.steps.links import Links, platform_links
-from commwall.language.translate import tr, tr_later
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.model.sweep import Link
@@ -116,11 +116,11 @@ def _steps(cells: list[Cell]) -> Steps:
         return tr(EMULATED)
     found = [_admitted_step(cell) for cell in cells]
     known = tuple(step for step in found if isinstance(step, MeasuredStep))
-    return known or "; ".join(dict.fromkeys(step for step in found if isinstance(step, str)))
+    return known or clauses(dict.fromkeys(step for step in found if isinstance(step, str)))
 
 
 def _admitted_step(cell: Cell) -> MeasuredStep | str:
-    return "; ".join(cell.refusals) or measured_step(cell)
+    return clauses(cell.refusals) or measured_step(cell)
 
 
 def _step_s(cell: Cell, leg: Leg) -> float | str:
