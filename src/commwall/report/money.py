@@ -124,7 +124,7 @@ def _card(money: Money, confidence: float) -> Html:
     if money.refusal or foremost is None:
         return _no_verdict(money.refusal or "no workload has a gain", money.sides)
     gain = f"speed-up {gain_text(foremost, confidence)}"
-    place = f"{money.sides}: {_subject_text(money, foremost)}; {gain}"
+    place = f"{money.sides}: {subject_text(money, foremost)}; {gain}"
     parts = [paragraph(place, "place")]
     for answer in foremost.answers:
         parts.append(paragraph(sentence(foremost, answer), "verdict"))
@@ -135,7 +135,8 @@ def _card(money: Money, confidence: float) -> Html:
     return joined(parts, "card")
 
 
-def _subject_text(money: Money, judged: Judged) -> str:
+def subject_text(money: Money, judged: Judged) -> str:
+    """What is trained: a workload, or several with their shares of machine time."""
     parts = judged.subject.parts
     if len(parts) == 1:
         return judged.subject.name

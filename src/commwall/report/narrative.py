@@ -3,7 +3,7 @@
 Layer: report. Reads and writes no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
-from commwall.schema.record import GpuFacts
+from commwall.schema.record import GpuFacts, Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
@@ -323,9 +323,19 @@ def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
         if known:
             yield name, "; ".join(known)
     if records:
-        dates = sorted(record.measured_at for record in records)
-        yield "measured (UTC)", f"{dates[0]:%Y-%m-%d %H:%M} to {dates[-1]:%Y-%m-%d %H:%M}"
-        yield "digest of all records", digest(sorted(record.digest for record in records))
+        yield "measured (UTC)", measured_text(records)
+        yield "digest of all records", records_digest(records)
+
+
+def measured_text(records: Sequence[Record]) -> str:
+    """From when to when records were measured (UTC)."""
+    dates = sorted(record.measured_at for record in records)
+    return f"{dates[0]:%Y-%m-%d %H:%M} to {dates[-1]:%Y-%m-%d %H:%M}"
+
+
+def records_digest(records: Sequence[Record]) -> str:
+    """One digest of all records, which tells whether a report rests on the same ones."""
+    return digest(sorted(record.digest for record in records))
 
 
 def _facts(analysis: Analysis) -> dict[str, list[object]]:

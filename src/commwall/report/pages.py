@@ -19,7 +19,15 @@ class PageKind(NamedTuple):
     """What it reads besides records, tables, facts and code."""
 
 
+DECISION = "decision"
+"""The page that also exists as a sheet to print."""
+
 PAGES = {
+    DECISION: PageKind(
+        "Decision report: the whole answer on one page, for those who buy or rent",
+        None,
+        reads=("config/economics.yaml",),
+    ),
     "summary": PageKind("Summary: every verdict, ratio and interval", None),
     "throughput": PageKind("Throughput: where the step's time goes", "training"),
     "breakeven": PageKind("Break-even: when the faster link pays, for your model too", "training"),
