@@ -27,7 +27,7 @@ rule render_notebook:
         notebook=any_of([name for name in PAGES if name != DECISION]),
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.c:q} {wildcards.notebook:q}"
-        " --language {params.language} --parent $PPID > {log:q} 2>&1"
+        " --language {params.language:q} --parent $PPID > {log:q} 2>&1"
 
 
 use rule render_notebook as render_decision with:
@@ -73,4 +73,4 @@ rule render_general:
         language=language_of,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.general:q}"
-        " --language {params.language} --parent $PPID > {log:q} 2>&1"
+        " --language {params.language:q} --parent $PPID > {log:q} 2>&1"
