@@ -20,11 +20,11 @@ rule render_notebook:
         executed="results/{c}/notebooks/{into}{notebook}.ipynb",
     log:
         "logs/render_notebook/{c}/{into}{notebook}.log",
+    wildcard_constraints:
+        notebook=any_of([name for name in PAGES if name != DECISION]),
     params:
         confidence=CONFIDENCE,
         language=language_of,
-    wildcard_constraints:
-        notebook=any_of([name for name in PAGES if name != DECISION]),
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.c:q} {wildcards.notebook:q}"
         " --language {params.language:q} --parent $PPID > {log:q} 2>&1"

@@ -6,9 +6,9 @@ is worded by the rules of `commwall.analysis` and `commwall.economics`; nothing 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from commwall.analysis.names import PRIMARY, is_emulated
+from commwall.analysis.names import PRIMARY, compared_platforms, display_names, is_emulated
 from commwall.analysis.overall import TOPICS, Topic, comparisons, overall_text, topic_verdicts
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
@@ -87,7 +87,7 @@ def decide(money: MoneyPage, *, replicable: bool) -> Decision:
         money: the campaign's money page.
         replicable: whether it predicts what others should find.
     """
-    analysis = money.page.analysis
+    analysis = _plainly_named(money.page.analysis)
     every = [_asked(analysis, comparison) for comparison in comparisons(analysis)]
     foremost = every[0] if every else None
     rows = _rows(analysis, foremost) if foremost else ()
@@ -105,6 +105,16 @@ def decide(money: MoneyPage, *, replicable: bool) -> Decision:
         repeat=tuple(_repeat(analysis, replicable=replicable)),
         provenance=_provenance(analysis),
     )
+
+
+def _plainly_named(analysis: Analysis) -> Analysis:
+    """The same with names that tell apart what is compared, and not controls from it."""
+    plan = analysis.evidence.plan
+    if plan is None:
+        return analysis
+    kept = compared_platforms(plan)
+    told = plan.model_copy(update={"platforms": [p for p in plan.platforms if p.name in kept]})
+    return replace(analysis, names={**analysis.names, **display_names(told)})
 
 
 def _asked(analysis: Analysis, comparison: Comparison) -> Asked:
@@ -212,7 +222,7 @@ def _repeat(analysis: Analysis, *, replicable: bool) -> Iterator[Command]:
         )
         own = f"{campaign}-replica"
     else:
-        own = tr("COPY")
+        own = "COPY"
     words = tr(
         "Measure again: copy the campaign's file in config/campaigns under a name of your own, "
         "here COPY, then"

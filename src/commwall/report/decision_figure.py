@@ -77,7 +77,8 @@ def decision_figure(rows: Sequence[Row], sides: Sides | None) -> Figure:
     row_labels(axes, [row.case for row in rows])
     _scale(axes, rows, sides)
     _name_ends(axes, sides)
-    title = f"{tr(sides.quantity.metric.label)}, {sides.a} / {sides.b}"
+    names = {"a": _short(sides.a), "b": _short(sides.b)}
+    title = tr("{quantity}: {a} relative to {b}", quantity=tr(sides.quantity.metric.label), **names)
     title_figure(figure, title[:1].upper() + title[1:], emulated=sides.emulated)
     return figure
 
@@ -127,7 +128,7 @@ def _scale(axes: Axes, rows: Sequence[Row], sides: Sides) -> None:
     axes.minorticks_off()
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.set_xlabel(tr("{a} in times of {b}", a=_short(sides.a), b=_short(sides.b)))
+    axes.set_xlabel(tr("1× is {b}", b=_short(sides.b)))
 
 
 def _limits(low: float, high: float) -> tuple[float, float]:

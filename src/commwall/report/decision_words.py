@@ -42,7 +42,7 @@ def row_words(verdict: Verdict) -> Row | None:
         return None
     if verdict.winner and effect:
         size, ends = effect_text(effect)
-        words = tr("{size} % ({ends})", size=size, ends=ends)
+        words = tr("by {size} % ({ends})", size=size, ends=ends)
     else:
         words = tr("cannot tell: {ratio}", ratio=centre_text(ratio))
     return Row(

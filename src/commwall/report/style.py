@@ -5,6 +5,7 @@ Layer: report. Reads and writes no file.
 
 import base64
 import io
+import re
 import textwrap
 import warnings
 from collections.abc import Iterable, Mapping
@@ -39,6 +40,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK = "#222222"
 MUTED = "#767676"
 _SCALED_UNITS = frozenset({"s", "byte/s", "byte"})
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that a label may hold and no SVG."""
 _LOOK = {
     "font.size": 10.5,
     "axes.titlesize": 11.5,
@@ -101,7 +104,7 @@ def figure_svg(figure: Figure) -> bytes:
     with mpl.rc_context(_LOOK | _typeface()), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of glyphs and labels that do not fit
         figure.savefig(stream, format="svg", metadata={"Date": None})
-    return stream.getvalue()
+    return _NO_XML.sub("\ufffd", stream.getvalue().decode()).encode()
 
 
 def picture(figure: Figure, caption: str, spoken_instead: str = "") -> Html:
