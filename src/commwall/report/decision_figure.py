@@ -123,7 +123,7 @@ def _scale(axes: Axes, rows: Sequence[Row], sides: Sides) -> None:
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.set_xticks(ratio_ticks(low, high))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: tr("{n}×", n=f"{ratio:g}")))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: tr("{n}×", n=format(ratio, "g"))))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
