@@ -17,56 +17,62 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import decision_page as report
 from commwall.report import narrative
+from commwall.report.decision import page as decision
 
-page = report.open_decision(root, campaign, confidence, language)
+page = decision.open_decision(root, campaign, confidence, language)
 narrative.headline(page.money.page)
 
 # %% [markdown]
 # ## Question
 
 # %%
-report.question(page)
+decision.question(page)
 
 # %% [markdown]
 # ## Verdict
 
 # %%
-report.verdict(page)
+decision.verdict(page)
 
 # %%
-report.figure(page)
+decision.figure(page)
 
 # %% [markdown]
 # ## Money
 
 # %%
-report.money(page)
+decision.money(page)
 
 # %% [markdown]
 # ## Energy
 
 # %%
-report.energy(page)
+decision.energy(page)
 
 # %% [markdown]
 # ## What this does not show
 
 # %%
-report.not_measured(page)
+decision.not_measured(page)
 
 # %% [markdown]
 # ## How to repeat it
 
 # %%
-report.repeat(page)
+decision.repeat(page)
 
 # %% [markdown]
 # ## Evidence
 
 # %%
-report.evidence(page)
+decision.evidence(page)
+
+# %% [markdown]
+# ### Missing, refused, doubtful
+
+# %%
+narrative.gaps(page.money.page)
 
 # %% [markdown]
 # ## Provenance

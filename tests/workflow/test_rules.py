@@ -19,7 +19,9 @@ LOCAL = r"^localrules:\n((?:    \w+,\n)+)"
 def test_lint_finds_only_what_is_accepted(fresh: Checkout) -> None:
     output = fresh.snakemake("--lint").output
     findings = re.findall(r"^    \* (.+?):?$", output, re.MULTILINE)
-    assert [text.rstrip(":") for text in findings] == [ACCEPTED] * (RULES_WITH_COMMANDS + INHERITED), output
+    assert [text.rstrip(":") for text in findings] == [ACCEPTED] * (
+        RULES_WITH_COMMANDS + INHERITED
+    ), output
 
 
 def test_snakefile_is_a_contents_page() -> None:

@@ -7,7 +7,7 @@ from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.language.translate import ENGLISH, LANGUAGES
 from commwall.records.layout import Layout
-from commwall.report.decision_sheet import write_sheet
+from commwall.report.decision.sheet import write_sheet
 from commwall.report.pages import DECISION
 from commwall.report.render import render
 

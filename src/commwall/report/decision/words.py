@@ -11,7 +11,7 @@ from commwall.analysis.overall import range_text
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, effect_text
 from commwall.language.translate import around_text, tr, tr_later, trn
-from commwall.report.decision_figure import Row
+from commwall.report.decision.figure import Row
 from commwall.report.overview import NO_FLOOR, control_text
 from commwall.schema.units import significant
 

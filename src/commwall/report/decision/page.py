@@ -9,8 +9,8 @@ from pathlib import Path
 
 from commwall.language.translate import tr
 from commwall.records.layout import Layout
-from commwall.report.decision import LINK, Decision, decide
-from commwall.report.decision_figure import caption, decision_figure, spoken_rows
+from commwall.report.decision.content import LINK, Decision, decide
+from commwall.report.decision.figure import caption, decision_figure, spoken_rows
 from commwall.report.html import Html, bullets, code, joined, links, paragraph
 from commwall.report.money import MoneyPage, open_money
 from commwall.report.overview import Answer

@@ -15,9 +15,9 @@ import typst
 from commwall.language.translate import spoken, tr, tr_later
 from commwall.records.layout import Layout
 from commwall.records.store import PART
-from commwall.report.decision import LINK, Decision
-from commwall.report.decision_figure import caption, decision_figure, spoken_rows
-from commwall.report.decision_page import open_decision
+from commwall.report.decision.content import LINK, Decision
+from commwall.report.decision.figure import caption, decision_figure, spoken_rows
+from commwall.report.decision.page import open_decision
 from commwall.report.pages import DECISION
 from commwall.report.render import TEMPLATES
 from commwall.report.style import chinese_typeface, figure_svg

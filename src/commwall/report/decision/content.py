@@ -1,8 +1,8 @@
 """The decision report: what a campaign says to somebody who buys or rents, on one page.
 
-Layer: report. Reads and writes no file but through `commwall.records`. Plain data, made once and
-shown twice: as a page (`decision_page`) and as a sheet to print (`decision_sheet`). Every verdict
-is worded by the rules of `commwall.analysis` and `commwall.economics`; nothing here decides.
+Layer: report. Reads and writes no file. Plain data, made once and shown twice: as a page (`page`)
+and as a sheet to print (`sheet`). Every verdict is worded by the rules of `commwall.analysis` and
+`commwall.economics`; nothing here decides.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from commwall.analysis.overall import TOPICS, Topic, comparisons, overall_text, 
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.language.translate import tr, tr_later, trn
-from commwall.report.decision_figure import Row, Sides, spread_evenly
-from commwall.report.decision_money import money_lines
-from commwall.report.decision_words import far_words, row_words, sure_lines
+from commwall.report.decision.figure import Row, Sides, spread_evenly
+from commwall.report.decision.money import money_lines
+from commwall.report.decision.words import far_words, row_words, sure_lines
 from commwall.report.energy import NOT_COUNTED
 from commwall.report.money import MoneyPage
 from commwall.report.narrative import measured_text, not_covered_lines, records_digest
@@ -150,14 +150,16 @@ def _answers(analysis: Analysis, every: Sequence[Asked]) -> tuple[Answer, ...]:
     if not every:
         return (Answer("", " ".join(why_no_verdict(analysis)), ()),)
     first, *others = every
-    more = [_answer(analysis, asked, ()) for asked in others[: MOST_ANSWERS - 1]]
-    return (_answer(analysis, first, tuple(_details(analysis, first))), *more)
+    told = [_answer(analysis, asked, ()) for asked in others[: MOST_ANSWERS - 1]]
+    details = [*_details(analysis, first), *_more(len(every) - MOST_ANSWERS)]
+    return (_answer(analysis, first, tuple(details)), *told)
 
 
 def _answer(analysis: Analysis, asked: Asked, details: tuple[str, ...]) -> Answer:
-    sides = " against ".join(_names(analysis, asked.comparison))
+    a, b = _names(analysis, asked.comparison)
+    place = tr("{a} against {b}: {topic}", a=a, b=b, topic=lowered(asked.topic.title))
     text = overall_text(analysis, asked.verdicts, asked.topic.noun)
-    return Answer(f"{sides}: {lowered(asked.topic.title)}", capital(text), details)
+    return Answer(place, capital(text), details)
 
 
 def _details(analysis: Analysis, asked: Asked) -> Iterator[str]:
@@ -203,10 +205,31 @@ def _energy(analysis: Analysis, asked: Asked | None) -> Iterator[str]:
 def _not_measured(analysis: Analysis) -> tuple[str, ...]:
     plan = analysis.evidence.plan
     left_out = (f"{each.what}: {each.reason}." for each in (plan.left_out if plan else ()))
-    lines = [*not_covered_lines(analysis), *left_out]
-    more = len(lines) - MOST_LINES
-    rest = [trn("{n} more: page Summary.", "{n} more: page Summary.", more)] if more > 0 else []
-    return (*lines[:MOST_LINES], *rest)
+    lines = [*_absent(analysis), *not_covered_lines(analysis), *left_out]
+    return (*lines[:MOST_LINES], *_more(len(lines) - MOST_LINES))
+
+
+def _absent(analysis: Analysis) -> Iterator[str]:
+    """How many records are not there, or not used."""
+    evidence = analysis.evidence
+    if missing := len(evidence.index.findings) - len(evidence.records):
+        yield trn(
+            "{n} planned record is missing: page Method.",
+            "{n} planned records are missing: page Method.",
+            missing,
+        )
+    if refused := sum(bool(cell.refusals) for cell in analysis.cells):
+        yield trn(
+            "{n} record is kept out of verdicts: page Method.",
+            "{n} records are kept out of verdicts: page Method.",
+            refused,
+        )
+
+
+def _more(n: int) -> Iterator[str]:
+    """Where to find what one page has no room for."""
+    if n > 0:
+        yield tr("{n} more: page Summary.", n=n)
 
 
 def _repeat(analysis: Analysis, *, replicable: bool) -> Iterator[Command]:
