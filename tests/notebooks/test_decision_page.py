@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 from matplotlib.ft2font import FT2Font
 
-from commwall.cli.main import main
 from commwall.language.translate import speaking
 from commwall.records.layout import Layout
 from commwall.report.decision.content import Decision, decide
 from commwall.report.decision.page import open_decision
-from commwall.report.decision.sheet import sheet, sheet_data, sheet_picture
+from commwall.report.decision.sheet import sheet, sheet_data, sheet_picture, write_sheet
 from commwall.report.money import open_money
 from commwall.report.style import chinese_typeface
 from tests.golden import gpus, many
 from tests.golden.hostile import TEXT, poison
 from tests.golden.test_money import assume
-from tests.notebooks.conftest import REPOSITORY
 from tests.notebooks.inline import page
 
 APART = {"language", "svg", "heads", "provenance", "campaign", "axis", "figure"}
@@ -99,14 +97,10 @@ def test_chinese_has_no_box(layout: Layout) -> None:
     assert "DejaVu" not in data["svg"] and data["language"] == "zh"
 
 
-def test_the_verb_writes_page_and_sheet(
-    layout: Layout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(layout.root)
-    (layout.root / "notebooks").symlink_to(REPOSITORY / "notebooks")
-    assert main(["render", gpus.CAMPAIGN, "decision", "--language", "zh"]) == 0
-    folder = layout.notebooks_dir(gpus.CAMPAIGN, "zh")
-    names = [f"decision.{kind}" for kind in ("ipynb", "html", "pdf")]
-    assert [Path(line).name for line in capsys.readouterr().out.split()] == names
-    assert all((folder / name).stat().st_size > 10_000 for name in names)
-    assert 'href="decision.pdf"' in (folder / "decision.html").read_text(encoding="utf-8")
+def test_the_sheet_stands_beside_the_page(layout: Layout, decision: Decision) -> None:
+    written = write_sheet(layout, gpus.CAMPAIGN, 0.95, "en")
+    assert written == layout.notebooks_dir(gpus.CAMPAIGN) / "decision.pdf"
+    assert written.read_bytes() == sheet(decision)
+    assert [path.name for path in written.parent.iterdir()] == [written.name], (
+        "nothing is left over"
+    )
