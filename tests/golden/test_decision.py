@@ -155,7 +155,10 @@ def test_many_comparisons_are_told_in_part_and_counted(tmp_path: Path) -> None:
     asked = tuple(Comparison(a=a, b=b) for a in sides for b in sides if a != b)
     told = replanned(tmp_path, lambda _: {"comparisons": asked})
     assert len(told.answers) == MOST_ANSWERS
-    assert told.answers[0].details[-1] == f"{len(asked) - MOST_ANSWERS} more: page Summary."
+    assert (
+        told.answers[0].details[-1]
+        == f"{len(asked) - MOST_ANSWERS} more comparisons: page Summary."
+    )
     assert len(told.sides) == 3
 
 

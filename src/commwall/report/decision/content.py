@@ -25,8 +25,8 @@ from commwall.schema.plan import Comparison
 ENERGY = TOPICS[1]
 MOST_ANSWERS = 3
 """Comparisons that one page tells of; the summary has them all."""
-MOST_LINES = 8
-"""Lines on what was not measured, likewise."""
+MOST_LINES = 10
+"""Lines on what was not measured; the others stand on the pages Summary and Platforms."""
 REPLICA_ROUNDS = 2
 LINK = tr_later(
     "The processors that train a model together exchange what they have computed in every step; "
@@ -151,7 +151,11 @@ def _answers(analysis: Analysis, every: Sequence[Asked]) -> tuple[Answer, ...]:
         return (Answer("", " ".join(why_no_verdict(analysis)), ()),)
     first, *others = every
     told = [_answer(analysis, asked, ()) for asked in others[: MOST_ANSWERS - 1]]
-    details = [*_details(analysis, first), *_more(len(every) - MOST_ANSWERS)]
+    details, more = [*_details(analysis, first)], len(every) - MOST_ANSWERS
+    if more > 0:
+        details.append(
+            trn("{n} more comparison: page Summary.", "{n} more comparisons: page Summary.", more)
+        )
     return (_answer(analysis, first, tuple(details)), *told)
 
 
@@ -206,7 +210,9 @@ def _not_measured(analysis: Analysis) -> tuple[str, ...]:
     plan = analysis.evidence.plan
     left_out = (f"{each.what}: {each.reason}." for each in (plan.left_out if plan else ()))
     lines = [*_absent(analysis), *not_covered_lines(analysis), *left_out]
-    return (*lines[:MOST_LINES], *_more(len(lines) - MOST_LINES))
+    more = len(lines) - MOST_LINES
+    rest = [tr("{n} more: pages Summary and Platforms.", n=more)] if more > 0 else []
+    return (*lines[:MOST_LINES], *rest)
 
 
 def _absent(analysis: Analysis) -> Iterator[str]:
@@ -224,12 +230,6 @@ def _absent(analysis: Analysis) -> Iterator[str]:
             "{n} records are kept out of verdicts: page Method.",
             refused,
         )
-
-
-def _more(n: int) -> Iterator[str]:
-    """Where to find what one page has no room for."""
-    if n > 0:
-        yield tr("{n} more: page Summary.", n=n)
 
 
 def _repeat(analysis: Analysis, *, replicable: bool) -> Iterator[Command]:

@@ -69,7 +69,7 @@ def decision_figure(rows: Sequence[Row], sides: Sides | None) -> Figure:
     """Ratio of each case on one axis that says in words which side is ahead where."""
     if sides is None:
         return nothing(tr("No figure: no comparison has a usable round."))
-    figure, (axes,) = new_figure([1.0 + 0.38 * len(rows)])
+    figure, (axes,) = new_figure([1.0 + 0.34 * len(rows)])
     axes.axvline(1, color=INK, linewidth=0.9)
     for place, row in enumerate(rows):
         _draw(axes, place, row)
@@ -122,7 +122,7 @@ def _scale(axes: Axes, rows: Sequence[Row], sides: Sides) -> None:
     low, high = _limits(min(0.9, *ends) / 1.08, max(1.1, *ends) * 1.08)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    axes.set_xticks(ratio_ticks(low, high))
+    axes.set_xticks(_ticks(low, high))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: tr("{n}×", n=format(ratio, "g"))))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
@@ -134,6 +134,14 @@ def _scale(axes: Axes, rows: Sequence[Row], sides: Sides) -> None:
 def _limits(low: float, high: float) -> tuple[float, float]:
     """Ends of the axis with room for words on either side of 1."""
     return min(low, high**-LEAST_ROOM), max(high, low**-LEAST_ROOM)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """So few that their words do not touch."""
+    if high / low < 3:
+        return ratio_ticks(low, high)
+    steps = (step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
+    return [step for step in steps if low <= step <= high]
 
 
 def _name_ends(axes: Axes, sides: Sides) -> None:
