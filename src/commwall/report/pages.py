@@ -26,7 +26,7 @@ PAGES = {
     DECISION: PageKind(
         "Decision report: the whole answer on one page, for those who buy or rent",
         None,
-        reads=("config/economics.yaml",),
+        reads=("config/economics.yaml", "src/commwall/report/templates/decision.typ"),
     ),
     "summary": PageKind("Summary: every verdict, ratio and interval", None),
     "throughput": PageKind("Throughput: where the step's time goes", "training"),
