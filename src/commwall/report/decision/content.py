@@ -36,6 +36,11 @@ EMULATED = tr_later(
     "The links are emulated in software, at rates that somebody chose: this says nothing of any "
     "link that can be bought."
 )
+MEASURE_COPY = tr_later(
+    "Measure again: copy the campaign's file in config/campaigns under a name of your own, here "
+    "COPY, then"
+)
+SNAKEMAKE = ".venv/bin/snakemake --cores all --config 'campaigns=[\"{}\"]'"
 NO_ENERGY = tr_later("Not measured: no comparison has a case that trains.")
 
 
@@ -234,26 +239,14 @@ def _absent(analysis: Analysis) -> Iterator[str]:
 
 def _repeat(analysis: Analysis, *, replicable: bool) -> Iterator[Command]:
     campaign = analysis.evidence.index.campaign
-    yield Command(
-        tr("Judge the same records again, on any computer:"),
-        f".venv/bin/commwall compare {campaign}",
-    )
-    if replicable:
-        yield Command(
-            tr("Plan the same on a machine of this kind, to be held against what is predicted:"),
-            f".venv/bin/commwall replicate {campaign} --rounds {REPLICA_ROUNDS}",
-        )
-        own = f"{campaign}-replica"
-    else:
-        own = "COPY"
-    words = tr(
-        "Measure again: copy the campaign's file in config/campaigns under a name of your own, "
-        "here COPY, then"
-    )
-    yield Command(
-        tr("Then measure it:") if replicable else words,
-        f".venv/bin/snakemake --cores all --config 'campaigns=[\"{own}\"]'",
-    )
+    judge = tr("Judge the same records again, on any computer:")
+    yield Command(judge, f".venv/bin/commwall compare {campaign}")
+    if not replicable:
+        yield Command(tr(MEASURE_COPY), SNAKEMAKE.format("COPY"))
+        return
+    plan = tr("Plan the same on a machine of this kind, to be held against what is predicted:")
+    yield Command(plan, f".venv/bin/commwall replicate {campaign} --rounds {REPLICA_ROUNDS}")
+    yield Command(tr("Then measure it:"), SNAKEMAKE.format(f"{campaign}-replica"))
 
 
 def _provenance(analysis: Analysis) -> str:
