@@ -206,9 +206,7 @@ def test_site_stands_alone(published: Layout) -> None:
 
 def test_the_verb_sets_the_sheet_that_the_decision_report_links_to(published: Layout) -> None:
     assert 'href="decision.pdf"' in _page(published, "decision")
-    sheet = published.notebooks_dir(CAMPAIGN) / "decision.pdf"
-    assert sheet.read_bytes().startswith(b"%PDF")
-    assert (published.site_dir() / CAMPAIGN / "decision.pdf").read_bytes() == sheet.read_bytes()
+    assert (published.notebooks_dir(CAMPAIGN) / "decision.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_site_names_a_campaign_that_cannot_be_read(

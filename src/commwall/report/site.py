@@ -138,8 +138,6 @@ def _copy_pages(layout: Layout, campaign: str) -> dict[str, PageLink]:
         html = _copy(layout, campaign, found[name])
         executed = _copy(layout, campaign, notebook) if notebook.exists() else None
         links[name] = PageLink(PAGES[name].title if name in PAGES else name, html, executed)
-        if (sheet := found[name].with_suffix(".pdf")).exists():
-            _copy(layout, campaign, sheet)
     return links
 
 
