@@ -68,7 +68,7 @@ def test_notebooks_and_list_of_pages_agree() -> None:
     assert {*PAGES, *GENERAL_PAGES, *APART} == {
         path.stem for path in (REPOSITORY / "notebooks").glob("*.py")
     }
-    assert pages_for({"memory"}) == ("summary", "memory", "platforms", "method")
+    assert pages_for({"memory"}) == ("decision", "summary", "memory", "platforms", "method")
 
 
 def test_summary_says_what_a_buyer_asks_first(published: Layout) -> None:

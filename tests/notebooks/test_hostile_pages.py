@@ -30,7 +30,10 @@ TAGS = {
     *("h3", "head", "html", "img", "li", "main", "meta", "ol", "p", "pre", "section", "strong"),
     *("style", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul"),
 }
-ADDRESSES = ("#", "data:image/svg+xml;base64,", f"{many.CAMPAIGN}/", f"{gpus.CAMPAIGN}/")
+ADDRESSES = (
+    *("#", "data:image/svg+xml;base64,", f"{many.CAMPAIGN}/", f"{gpus.CAMPAIGN}/"),
+    *("decision.pdf", *(f"{name}.html" for name in PAGES)),
+)
 """How what pages link to and show begins."""
 WORDS = TEXT.partition("\x1b")[0]
 

@@ -204,6 +204,11 @@ def test_site_stands_alone(published: Layout) -> None:
     assert "A/A control" in page and "noise floor 1.8 %" in page
 
 
+def test_the_verb_sets_the_sheet_that_the_decision_report_links_to(published: Layout) -> None:
+    assert 'href="decision.pdf"' in _page(published, "decision")
+    assert (published.notebooks_dir(CAMPAIGN) / "decision.pdf").read_bytes().startswith(b"%PDF")
+
+
 def test_site_names_a_campaign_that_cannot_be_read(
     tmp_path: Path,
 ) -> None:

@@ -91,7 +91,8 @@ def _of_claim_files(folder: Path) -> Iterator[str]:
         yield from (file.title, file.source)
         for claim in file.claims:
             yield claim.says
-            yield from (own.words for own in (*claim.unknowns.values(), *claim.shown.values()))
+            yield from (unknown.words for unknown in claim.unknowns.values())
+            yield from (shown.words for shown in claim.shown.values())
 
 
 def _of_metrics() -> Iterator[str]:

@@ -232,7 +232,7 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.set_xscale("log")
     low, high = min(known) / 1.08, max(known) * 1.08
     axes.set_xlim(low, high)
-    axes.set_xticks(_ratio_ticks(low, high))
+    axes.set_xticks(ratio_ticks(low, high))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
@@ -241,7 +241,7 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.set_axisbelow(True)
 
 
-def _ratio_ticks(low: float, high: float) -> list[float]:
+def ratio_ticks(low: float, high: float) -> list[float]:
     """Round numbers between the ends, finer where the ends lie close together."""
     if high / low > 40:
         steps = [x * 10**e for e in range(-3, 5) for x in (1, 3)]

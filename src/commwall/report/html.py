@@ -37,6 +37,11 @@ def paragraph(text: str, kind: str = "") -> Html:
     return Html(f'<p class="{escape(kind)}">{escape(text)}</p>')
 
 
+def code(text: str) -> Html:
+    """Something to type."""
+    return Html(f"<pre><code>{escape(text)}</code></pre>")
+
+
 def heading(text: str) -> Html:
     """A heading below the page's title."""
     return Html(f"<h2>{escape(text)}</h2>")
@@ -45,6 +50,14 @@ def heading(text: str) -> Html:
 def bullets(lines: Iterable[str]) -> Html:
     """A list, one line an item."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return Html(f"<ul>{items}</ul>")
+
+
+def links(targets: Iterable[tuple[str, str]]) -> Html:
+    """A list of links; each an address and its words."""
+    items = "".join(
+        f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for address, words in targets
+    )
     return Html(f"<ul>{items}</ul>")
 
 

@@ -20,7 +20,15 @@ class PageKind(NamedTuple):
     """What it reads besides records, tables, facts and code."""
 
 
+DECISION = "decision"
+"""The page that also exists as a sheet to print."""
+
 PAGES = {
+    DECISION: PageKind(
+        tr_later("Decision report: the whole answer on one page, for those who buy or rent"),
+        None,
+        reads=("config/economics.yaml", "src/commwall/report/templates/decision.typ"),
+    ),
     "summary": PageKind(tr_later("Summary: every verdict, ratio and interval"), None),
     "throughput": PageKind(tr_later("Throughput: where the step's time goes"), "training"),
     "breakeven": PageKind(
