@@ -10,9 +10,18 @@ import pytest
 from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
+from commwall.report.site.origin import Origin
+from commwall.report.site.publishing import publish
 from tests.golden.build import CAMPAIGN, write_campaign
 
 REPOSITORY = Path(__file__).parents[2]
+ORIGIN = Origin(version="1.2.3", commit="0" * 40, python="3.11.0")
+
+
+def campaign_page(layout: Layout, campaign: str) -> str:
+    """The site's own page of a campaign, after the site was written for it alone."""
+    publish(layout, (campaign,), 0.95, ORIGIN)
+    return (layout.site_dir() / campaign / "index.html").read_text(encoding="utf-8")
 
 
 def render_pages(pages: Iterable[tuple[str, str]]) -> None:

@@ -224,7 +224,7 @@ def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
 def provenance(page: Page) -> Html:
     """Machine, software, dates and digests of the records behind this page."""
     words = "What the records behind this page say; where they differ, every value."
-    return table(("what", "found"), list(_provenance_rows(page.analysis)), words)
+    return table(("what", "found"), list(provenance_rows(page.analysis)), words)
 
 
 def _factors_rows(
@@ -310,7 +310,8 @@ def _places(rows: pd.DataFrame, words: str) -> Iterator[str]:
         yield f"{label}, {case}, {rounds_text(own['round'])}: {words}"
 
 
-def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """What the records of a campaign say of machine, software and dates."""
     index, records = analysis.evidence.index, analysis.evidence.records
     plan = analysis.evidence.plan
     yield "campaign", index.campaign
