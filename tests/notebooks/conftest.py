@@ -24,8 +24,12 @@ def campaign_page(layout: Layout, campaign: str) -> str:
     return (layout.site_dir() / campaign / "index.html").read_text(encoding="utf-8")
 
 
-def render_pages(pages: Iterable[tuple[str, str]]) -> None:
-    """Render notebooks of campaigns, two at a time: each waits for a kernel of its own."""
+def render_pages(pages: Iterable[tuple[str, ...]]) -> None:
+    """Render notebooks of campaigns, two at a time: each waits for a kernel of its own.
+
+    Args:
+        pages: words of the verb `render`.
+    """
     with ThreadPoolExecutor(2) as pool:
         codes = list(pool.map(lambda page: main(["render", *page]), pages))
     assert codes and set(codes) == {0}
