@@ -10,7 +10,7 @@ from commwall.cli.settings import settings
 from commwall.host.environments import ENVIRONMENTS, read_manifest
 from commwall.host.software import git_state, this_interpreter
 from commwall.records.layout import Layout
-from commwall.report.site.origin import Origin
+from commwall.report.site.origin import NOT_MADE, Origin
 from commwall.report.site.publishing import publish
 from commwall.schema.environment import Manifest
 from commwall.schema.errors import ConfigError, PlanError
@@ -69,4 +69,4 @@ def _environment(root: Path, name: str) -> Manifest | Gap:
         made = read_manifest(root, name)
     except ConfigError as error:
         return Gap(what=name, reason=error.what)
-    return made or Gap(what=name, reason="it was not made here")
+    return made or Gap(what=name, reason=NOT_MADE)

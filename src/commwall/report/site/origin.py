@@ -5,9 +5,11 @@ Layer: report. Reads and writes no file: the machine is asked by the verb, which
 
 from dataclasses import dataclass
 
-from commwall.language.translate import tr
+from commwall.language.translate import tr, tr_later
 from commwall.schema.environment import Manifest
 from commwall.schema.result import Gap
+
+NOT_MADE = tr_later("it was not made here")
 
 
 @dataclass(frozen=True)
@@ -17,9 +19,10 @@ class Origin:
     version: str
     """Of commwall."""
     commit: str | Gap
-    """Of the checkout; `+` after it stands for local changes."""
+    """Of the checkout; a `+` after it stands for local changes."""
     python: str
     environments: tuple[Manifest | Gap, ...] = ()
+    """Each as it was made here; a gap has the name of the environment."""
 
     def rows(self) -> list[tuple[str, str]]:
         """What to tell, each with its name."""
@@ -33,13 +36,13 @@ class Origin:
 
 def _known(value: str | Gap) -> str:
     if isinstance(value, Gap):
-        return tr("not known: {reason}", reason=value.reason)
+        return tr("not known: {reason}", reason=tr(value.reason))
     return value
 
 
 def _environment_row(environment: Manifest | Gap) -> tuple[str, str]:
     if isinstance(environment, Gap):
-        return environment.what, _known(environment)
+        return tr("environment {name}", name=environment.what), _known(environment)
     name = tr("environment {name}", name=environment.name)
     n, apart = f"{len(environment.packages):,}", len(environment.differences)
     words = tr(
