@@ -10,6 +10,7 @@ import pytest
 
 from commwall.analysis import breakeven, census, columns
 from commwall.analysis.mitigations import table as mitigations
+from commwall.analysis.scaling import tables as scaling
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.site import DESCRIPTIONS, publish
@@ -18,6 +19,7 @@ from tests.golden.build import AGAIN, CAMPAIGN, FAST, SLOW
 COLUMNS = {
     **columns.COLUMNS,
     **breakeven.COLUMNS,
+    **scaling.COLUMNS,
     **census.COLUMNS,
     **mitigations.COLUMNS,
 }

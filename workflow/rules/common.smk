@@ -21,6 +21,7 @@ ALL = [campaign.id for campaign in SITUATION.campaigns]
 OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
+LADDERS = [c.id for c in SITUATION.campaigns if c.several_sizes]
 CONFIDENCE = SITUATION.config.confidence
 NODES = {campaign.id: campaign.nodes for campaign in SITUATION.campaigns}
 FOLDERS = {
@@ -93,7 +94,7 @@ def pages_of(campaigns: list[str]) -> list[str]:
         f"results/{c}/notebooks/{into}{notebook}.html"
         for c in campaigns
         for into in FOLDERS
-        for notebook in pages_for(set(SUITES[c]))
+        for notebook in pages_for(set(SUITES[c]), several_sizes=c in LADDERS)
     ]
 
 

@@ -15,6 +15,8 @@ from commwall.analysis import breakeven, census, columns
 from commwall.analysis.mitigations import table as mitigations
 from commwall.analysis.names import QUANTITIES_OF
 from commwall.analysis.result import analyse_campaign
+from commwall.analysis.scaling import tables as scaling
+from commwall.records.ladders import ladders
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
 from commwall.report.narrative import not_covered_lines
@@ -26,6 +28,7 @@ from commwall.schema.errors import CommwallError
 DESCRIPTIONS = {
     **columns.DESCRIPTIONS,
     **breakeven.DESCRIPTIONS,
+    **scaling.DESCRIPTIONS,
     **census.DESCRIPTIONS,
     **mitigations.DESCRIPTIONS,
 }
@@ -100,7 +103,8 @@ def _entry(layout: Layout, campaign: str, confidence: float) -> Entry:
     pages, copied = _copy_pages(layout, campaign), _copy_tables(layout, campaign)
     plan, index = analysis.evidence.plan, analysis.evidence.index
     suites = {suite.suite for suite in plan.suites} if plan else set(QUANTITIES_OF)
-    missing = [f"page {name}: not rendered" for name in pages_for(suites) if name not in pages]
+    wanted = pages_for(suites, several_sizes=bool(plan and ladders(plan)))
+    missing = [f"page {name}: not rendered" for name in wanted if name not in pages]
     return Entry(
         campaign=campaign,
         title=index.title,
