@@ -111,7 +111,7 @@ def test_four_foretell_what_two_do(scaling: Scaling) -> None:
 
 def test_other_compute_is_named_and_intervals_come_from_other_cases(scaling: Scaling) -> None:
     rows = scaling.scaled_steps.query("link == 'NVLink' and source_ranks == 2")
-    (row,) = rows.query("target_ranks == 8 and case == @OTHER_COMPUTE").to_dict("records")
+    (row,) = rows.query(f"target_ranks == 8 and case == {OTHER_COMPUTE!r}").to_dict("records")
     assert row["error_percent"] == pytest.approx(100 * (17 / 18 - 1), abs=0.02)
     assert row["compute_percent"] == pytest.approx(row["error_percent"], abs=0.02)
     assert row["misfit_cases"] == 3 and row["inside"] is False

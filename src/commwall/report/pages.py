@@ -65,4 +65,3 @@ def pages_for(suites: set[SuiteName], *, several_sizes: bool = False) -> tuple[s
         for name, kind in PAGES.items()
         if kind.suite in (None, *suites) and several_sizes >= kind.of_ladders
     )
-

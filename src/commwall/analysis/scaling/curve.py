@@ -30,12 +30,12 @@ _MEASURED = (
 
 
 def curve_rows(analysis: Analysis, ladders: Sequence[Ladder]) -> Iterator[Row]:
-    """Table `scaling`: for each link and training case one process alone, then each platform."""
+    """Table `scaling`: for each training case and link one process alone, then each platform."""
     plan = analysis.evidence.plan
     training = [suite for suite in plan.suites if suite.suite == "training"] if plan else []
     for suite in training:
-        for ladder in ladders:
-            for case in suite.cases:
+        for case in suite.cases:
+            for ladder in ladders:
                 own = [p for p in ladder.platforms if case in suite.platforms[p.name]]
                 if own:
                     yield from _case_rows(analysis, ladder, case, own)

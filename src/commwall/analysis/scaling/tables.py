@@ -54,7 +54,7 @@ exchanges nothing; `efficiency` is throughput over that of as many single proces
 that of leg `comm`. Means are geometric. Columns of predictions are those of `predicted_steps`."""
 DESCRIPTIONS = {
     "scaling": "throughput of each link with growing numbers of processes, and of one alone",
-    "scaled_steps": "each step predicted from fewer processes of the same link, beside the measured",
+    "scaled_steps": "each step predicted from fewer processes of its link, beside the measured",
 }
 """What each table holds, in the order a reader wants them."""
 
