@@ -1,10 +1,15 @@
-"""Launches on two real GPUs, of the package as it is or of a copy with a fault in it."""
+"""Launches on real GPUs, of the package as it is or of a copy with a fault in it.
+
+On two where the machine has two; a lone GPU exchanges with nobody, but compiles, records and
+counts like any other.
+"""
 
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import torch
 
 import commwall
 from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
@@ -14,10 +19,11 @@ from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
 from commwall.schema.treatment import Label, NativeLink
 
+RANKS = min(2, torch.cuda.device_count())
 PLATFORM = PlannedPlatform(
     name="gpus",
     device="cuda",
-    world_size=2,
+    world_size=RANKS,
     treatment=NativeLink(
         label=Label(title="test", stands_for="a test", does_not_cover="anything else")
     ),

@@ -1,4 +1,4 @@
-"""Strategies and a decoder on real GPUs: invariants and injected faults, never a golden speed."""
+"""Strategies on two real GPUs: invariants and injected faults, never a golden speed."""
 
 from pathlib import Path
 from typing import get_args
@@ -12,7 +12,6 @@ if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
 
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import Case
-from commwall.schema.inference import InferenceCase
 from commwall.schema.strategies import RECORDABLE, StrategiesCase, Strategy
 from tests.gpu.launching import launched, use_faulty_copy, values
 
@@ -105,22 +104,3 @@ def test_wrong_gradients_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (result,) = launched(tmp_path, "strategies", {"case": step("tensor")}).results
     assert (result.status, result.cause) == ("failed", "check_failed")
     assert [c.name for c in result.checks if not c.passed] == ["steps_equal_one_process"]
-
-
-@pytest.mark.parametrize("mode", ["eager", "captured"])
-def test_a_decoder_answers(tmp_path: Path, mode: str) -> None:
-    case = InferenceCase(
-        preset="demo",
-        batch=4,
-        prompt_tokens=64,
-        generated_tokens=64,
-        step_mode=mode,  # type: ignore[arg-type]
-        window_s=0.3,
-    )
-    (result,) = launched(tmp_path, "inference", {"case": case}).results
-    assert result.status == "ok", result.detail
-    assert all(check.passed for check in result.checks)
-    assert min(values(result, "token_time_s")) > 0
-    assert {f"recorded_{what}_equal_plain" for what in ("prompts", "tokens")} <= {
-        check.name for check in result.checks
-    } or mode == "eager"

@@ -8,12 +8,12 @@ from typing import get_args
 import pytest
 
 torch = pytest.importorskip("torch")
-if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
-    pytest.skip("needs two CUDA devices", allow_module_level=True)
+if not torch.cuda.is_available():
+    pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import CAPTURING, LEGS, MODELS, StepMode, TrainingCase, Windows
-from tests.gpu.launching import launched, use_faulty_copy, values
+from tests.gpu.launching import RANKS, launched, use_faulty_copy, values
 
 MODES: tuple[StepMode, ...] = get_args(StepMode)
 IN_ALL_MODES = ("bert", "resnet")
@@ -112,7 +112,7 @@ def test_buckets_are_ready_within_the_step_in_every_mode(outcome: LaunchOutcome)
         }
         assert result.runtime is not None
         assert {bucket for _, bucket in ready} == set(range(len(result.runtime.bucket_bytes)))
-        for rank in (0, 1):
+        for rank in range(RANKS):
             in_order = [at_s for (of_rank, _), at_s in sorted(ready.items()) if of_rank == rank]
             assert in_order[0] > 0 and in_order == sorted(in_order), result.case
         over_s = median(values(result, "backward_end_time_s", leg="packed"))
