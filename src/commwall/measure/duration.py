@@ -78,12 +78,16 @@ than over NVLink. The first launch that compiles takes up to a minute more for e
 
 def expected_launch_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
     """Expected duration of one launch: windows, warm-ups and allowances [s]."""
+    cases_s = sum(expected_case_s(case, device) for case in cases)
+    return expected_start_s(cases, device) + cases_s
+
+
+def expected_start_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
+    """Expected time of a launch besides its cases [s]."""
     allowance = ALLOWANCES[device]
     exchanging = any(case.suite != "memory" for case in cases)
     transfer_s = TRANSFER_S if device == "cuda" and exchanging else 0.0
-    cases_s = sum(_expected_case_s(case, allowance) for case in cases)
-    launch_s = max((allowance.launch_s[case.suite] for case in cases), default=0.0)
-    return launch_s + transfer_s + cases_s
+    return max((allowance.launch_s[case.suite] for case in cases), default=0.0) + transfer_s
 
 
 def expected_suite_s(plan: Plan, suite: PlannedSuite) -> float:
@@ -122,7 +126,9 @@ def basis_text(plan: Plan, suite: PlannedSuite) -> str:
     return f"windows, {warmup}{launch} s a launch, {case} s a case{leg}"
 
 
-def _expected_case_s(case: Case, allowance: Allowance) -> float:
+def expected_case_s(case: Case, device: Literal["cpu", "cuda"]) -> float:
+    """Expected time of one case within a launch [s]."""
+    allowance = ALLOWANCES[device]
     if isinstance(case, PriceCase):
         return PRICE_BATCH_S * case.batches * (1 + 2 * case.seeds)
     if isinstance(case, TrainingCase | StepCase):
