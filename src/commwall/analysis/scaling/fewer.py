@@ -84,7 +84,7 @@ def _predicted(case: str, step: Step, models: StepModels) -> StepPrediction | Un
     steps = inputs.steps.get((source.name, case), "no round of it counts")
     for lacking in (steps, link):
         if isinstance(lacking, str):
-            return Unpredicted(place, f"source: {lacking}")
+            return Unpredicted(place, "source", lacking)
     assert isinstance(link, PlatformLink)
     there, others = (target.name, case), inputs.steps.get((target.name, case), ())
     measured = Measured(inputs.full_s.get(there, ()), () if isinstance(others, str) else others)
