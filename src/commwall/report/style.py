@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -76,9 +77,13 @@ def _typeface() -> dict[str, str]:
     """The typeface of figures: one with Chinese characters for Chinese, else matplotlib's own."""
     if spoken() != "zh":
         return {}
-    path = distribution("zhplot").locate_file("zhplot/fonts/NotoSansSC-Regular.ttf")
-    font_manager.fontManager.addfont(str(path))
+    font_manager.fontManager.addfont(typeface_file())
     return {"font.family": "Noto Sans SC", "figure.titleweight": "normal"}  # it comes in one weight
+
+
+def typeface_file() -> Path:
+    """Where the typeface with Chinese characters is installed."""
+    return Path(str(distribution("zhplot").locate_file("zhplot/fonts/NotoSansSC-Regular.ttf")))
 
 
 def new_figure(heights_in: Iterable[float]) -> tuple[Figure, list[Axes]]:
