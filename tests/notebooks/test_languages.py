@@ -18,7 +18,7 @@ from commwall.language.catalogues import translations
 from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES, speaking
 from commwall.report import energy, figures, limits, power_trace
 from commwall.report.page import Page, open_page
-from commwall.report.style import typeface_file
+from commwall.report.style import chinese_typeface
 from commwall.schema.case import LEGS
 from tests.golden import gpus, many
 from tests.notebooks.inline import page as executed_page
@@ -98,7 +98,7 @@ def test_a_glyph_that_is_missing_is_told(pages: dict[str, Page]) -> None:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_the_typeface_has_every_character_of_the_catalogues(language: str) -> None:
-    glyphs = get_font(str(typeface_file())).get_charmap()
+    glyphs = get_font(str(chinese_typeface())).get_charmap()
     texts = translations(CATALOGUES / language)
     missing = {
         sign for text in (*texts, *texts.values()) for sign in text if ord(sign) not in glyphs

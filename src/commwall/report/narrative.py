@@ -3,7 +3,7 @@
 Layer: report. Reads and writes no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -29,7 +29,7 @@ from commwall.schema.base import digest
 from commwall.schema.case import MODELS, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
-from commwall.schema.record import GpuFacts, MachineFacts
+from commwall.schema.record import GpuFacts, MachineFacts, Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
@@ -204,7 +204,7 @@ def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
 def provenance(page: Page) -> Html:
     """Machine, software, dates and digests of the records behind this page."""
     words = tr("What the records behind this page say; where they differ, every value.")
-    return table((tr("what"), tr("found")), list(_provenance_rows(page.analysis)), words)
+    return table((tr("what"), tr("found")), list(provenance_rows(page.analysis)), words)
 
 
 def _factors_rows(
@@ -309,7 +309,8 @@ def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, 
     return (name, case.suite, tr(case.mitigation.words), case.kind, sizes, timed, str(rounds))
 
 
-def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """What the records of a campaign say of machine, software and dates."""
     index, records = analysis.evidence.index, analysis.evidence.records
     plan = analysis.evidence.plan
     yield tr("campaign"), index.campaign
@@ -323,10 +324,20 @@ def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
         if known:
             yield name, clauses(known)
     if records:
-        dates = sorted(record.measured_at for record in records)
-        first, last = (f"{date:%Y-%m-%d %H:%M}" for date in (dates[0], dates[-1]))
-        yield tr("measured (UTC)"), tr("{first} to {last}", first=first, last=last)
-        yield tr("digest of all records"), digest(sorted(record.digest for record in records))
+        yield tr("measured (UTC)"), measured_text(records)
+        yield tr("digest of all records"), records_digest(records)
+
+
+def measured_text(records: Sequence[Record]) -> str:
+    """From when to when records were measured (UTC)."""
+    dates = sorted(record.measured_at for record in records)
+    first, last = (f"{date:%Y-%m-%d %H:%M}" for date in (dates[0], dates[-1]))
+    return tr("{first} to {last}", first=first, last=last)
+
+
+def records_digest(records: Sequence[Record]) -> str:
+    """One digest of all records, which tells whether a report rests on the same ones."""
+    return digest(sorted(record.digest for record in records))
 
 
 def _facts(analysis: Analysis) -> dict[str, list[object]]:
