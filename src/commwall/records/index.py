@@ -17,7 +17,6 @@ from commwall.schema.errors import CommwallError, PlanError
 from commwall.schema.parsing import nearest, parse_json_model
 from commwall.schema.plan import Plan
 
-
 NOT_LOOKED = tr_later(
     "the workflow has not looked at this campaign here, so nothing is known of what this machine "
     "owes; `snakemake -n` looks"
