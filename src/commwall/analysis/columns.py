@@ -5,7 +5,16 @@ Layer: analysis. Reads and writes no file.
 
 from typing import Any, Protocol
 
-from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
+from commwall.analysis.column_kinds import (
+    COUNT,
+    NUMBER,
+    PAIR,
+    PLATFORM,
+    QUANTITY,
+    RATIO,
+    TEXT,
+    TRUTH,
+)
 from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.columns import STEP_COLUMNS, STEP_DESCRIPTIONS
@@ -16,32 +25,8 @@ from commwall.stats.paired import PairedRatio
 
 Row = dict[str, Any]
 _TEXT, _COUNT, _NUMBER, _TRUTH = TEXT, COUNT, NUMBER, TRUTH
-_PLATFORM = PLATFORM
-_PAIR = {
-    "campaign": _TEXT,
-    "suite": _TEXT,
-    "case": _TEXT,
-    "a": _TEXT,
-    "b": _TEXT,
-    "label_a": _TEXT,
-    "label_b": _TEXT,
-    "control": _TRUTH,
-    "emulated": _TRUTH,
-}
+_PLATFORM, _PAIR, _QUANTITY, _RATIO = PLATFORM, PAIR, QUANTITY, RATIO
 ROUND = {"round": _COUNT, "round_id": _TEXT}
-_QUANTITY = {"metric": _TEXT, "leg": _TEXT, "unit": _TEXT}
-_RATIO = {
-    "n": _COUNT,
-    "confidence": _NUMBER,
-    "method": _TEXT,
-    "ratio": _NUMBER,
-    "ratio_low": _NUMBER,
-    "ratio_high": _NUMBER,
-    "ratio_median": _NUMBER,
-    "ratio_min": _NUMBER,
-    "ratio_max": _NUMBER,
-    "rounds_needed": _COUNT,
-}
 COLUMNS: dict[str, dict[str, str]] = {
     "measurements": {
         **_PLATFORM,

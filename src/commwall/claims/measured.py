@@ -124,10 +124,10 @@ def interval_text(values: list[float], analysis: Analysis) -> str:
     )
     middle = told(Quantity(median(values), RATE))
     if interval is None:
-        return tr("{value} (n = {n}, no interval)", value=middle, n=len(values))
+        return tr("{middle} (n = {n}, no interval)", middle=middle, n=len(values))
     return tr(
-        "{value} ({least} to {most}, n = {n})",
-        value=middle,
+        "{middle} ({least} to {most}, n = {n})",
+        middle=middle,
         least=rate_text(interval.low),
         most=rate_text(interval.high),
         n=len(values),

@@ -91,28 +91,31 @@ def _condition(
     sources = _sources(equation, scene)
     if not values:
         return Finding("wrong", _impossible(unknown, equation), sources)
-    what, value = unknown.words, told_in(values, unknown.unit)
+    words, value = tr(unknown.words), told_in(values, unknown.unit)
     if unknown.role == "outcome":
-        words = tr("not told: {what}; it would have to be {value}", what=what, value=value)
-        return Finding("unsupported", words, sources)
+        open_ = tr("not told: {what}; it would have to be {value}", what=words, value=value)
+        return Finding("unsupported", open_, sources)
     if unknown.role == "setting":
-        words = tr("true if {what} is {value}", what=what, value=value)
-        return Finding("conditional", words, sources)
-    return Value(what, value, sources)
+        condition = tr("true if {what} is {value}", what=words, value=value)
+        return Finding("conditional", condition, sources)
+    return Value(words, value, sources)
 
 
 def _impossible(unknown: Unknown, equation: Relation) -> str:
-    """That nothing solves an equation."""
-    least, most = unknown.within
-    words = tr(
+    least, most = (f"{end:g}" for end in unknown.within)
+    return tr(
         "impossible: no {what} between {least} and {most} {unit} makes {equation} true",
-        what=unknown.words,
-        least=f"{least:g}",
-        most=f"{most:g}",
-        unit=unknown.unit,
-        equation=equation.text,
+        what=_plain(tr(unknown.words)),
+        least=least,
+        most=most,
+        unit=_plain(unknown.unit),
+        equation=_plain(equation.text),
     )
-    return words.replace("_", " ")
+
+
+def _plain(text: str) -> str:
+    """Names of quantities without their underscores."""
+    return text.replace("_", " ")
 
 
 def _origin(equation: Relation, scene: Scene) -> Literal["text", "fact"]:
@@ -133,15 +136,13 @@ def relation(text: str, scene: Scene) -> Finding:
     words = _told(own, found)
     if not found.counted_alike:
         one, other = (dimension_text(kind) for kind in (found.dimension, found.other))
-        words = tr("compares {one} with {other}: {relation}", one=one, other=other, relation=words)
-        return Finding("unit", words, sources)
+        kinds = tr("compares {one} with {other}: {told}", one=one, other=other, told=words)
+        return Finding("unit", kinds, sources)
     if found.holds:
         return _holding(own, found, scene, words)
     if own.sign == "==" and (others := list(_other_readings(own, scene))):
-        words = tr(
-            "{relation}; true if {readings}", relation=words, readings=tr(" or ").join(others)
-        )
-        return Finding("unit", words, sources)
+        condition = tr("true if {readings}", readings=tr(" or ").join(others))
+        return Finding("unit", clauses([words, condition]), sources)
     return Finding(_failure(own, scene), words, sources)
 
 
@@ -150,12 +151,12 @@ def _holding(own: Relation, found: Compared, scene: Scene, words: str) -> Findin
     sources = _sources(own, scene)
     entries = [scene[name] for name in own.names & scene.keys()]
     if own.sign == "==" and any(entry.fact and entry.fact.wide for entry in entries):
-        words = tr("{relation}; what was reported differs as much between machines", relation=words)
-        return Finding("conditional", words, sources)
+        spread = tr("what was reported differs as much between machines")
+        return Finding("conditional", clauses([words, spread]), sources)
     near = min(found.left) >= (1 - NOMINAL_WITHIN) * max(found.right)
     if own.sign == "<=" and near and any(e.number and e.number.reached for e in entries):
-        words = tr("{relation}; the nominal rate is given for one that was reached", relation=words)
-        return Finding("unit", words, sources)
+        nominal = tr("the nominal rate is given for one that was reached")
+        return Finding("unit", clauses([words, nominal]), sources)
     return Finding("holds", words, sources)
 
 
@@ -173,38 +174,21 @@ def _failure(own: Relation, scene: Scene) -> Outcome:
 def _other_readings(own: Relation, scene: Scene) -> Iterator[str]:
     for name in sorted(own.names & scene.keys()):
         number = scene[name].number
-        if number is None:
-            continue
-        for reading, factor in readings(number):
+        for words, factor in readings(number) if number else ():
             changed = {**scene, name: scene[name].scaled(factor)}
-            if compare(own, changed).holds:
-                told = f"{number.value:g} {number.unit}"
-                yield tr("{number} is read as {reading}", number=told, reading=reading)
+            if number and compare(own, changed).holds:
+                stated = f"{number.value:g} {number.unit}"
+                yield tr("{stated} is read as {meaning}", stated=stated, meaning=words)
 
 
-_TOLD = {
-    "==": (
-        tr_later("{left} agrees with {right} ({relation})"),
-        tr_later("{left} is not {right} ({relation})"),
-    ),
-    "<=": (
-        tr_later("{left} is at most {right} ({relation})"),
-        tr_later("{left} is above {right} ({relation})"),
-    ),
-    ">=": (
-        tr_later("{left} is at least {right} ({relation})"),
-        tr_later("{left} is below {right} ({relation})"),
-    ),
-    "<": (
-        tr_later("{left} is below {right} ({relation})"),
-        tr_later("{left} is not below {right} ({relation})"),
-    ),
-    ">": (
-        tr_later("{left} is above {right} ({relation})"),
-        tr_later("{left} is not above {right} ({relation})"),
-    ),
+_VERBS = {
+    "==": (tr_later("agrees with"), tr_later("is not")),
+    "<=": (tr_later("is at most"), tr_later("is above")),
+    ">=": (tr_later("is at least"), tr_later("is below")),
+    "<": (tr_later("is below"), tr_later("is not below")),
+    ">": (tr_later("is above"), tr_later("is not above")),
 }
-"""Sign of a relation -> what is told if it holds, and if it does not."""
+"""Sign of a relation -> words between its sides if it holds, and if it does not."""
 
 
 def _told(own: Relation, found: Compared) -> str:
@@ -212,9 +196,13 @@ def _told(own: Relation, found: Compared) -> str:
         told_range(values, dimension)
         for values, dimension in ((found.left, found.dimension), (found.right, found.other))
     )
-    relation = own.text.replace("==", "=").replace("_", " ")
-    words = _TOLD[own.sign][0 if found.holds else 1]
-    return tr(words, left=left, right=right, relation=relation)
+    return tr(
+        "{left} {verb} {right} ({relation})",
+        left=left,
+        verb=tr(_VERBS[own.sign][0 if found.holds else 1]),
+        right=right,
+        relation=_plain(own.text.replace("==", "=")),
+    )
 
 
 def _sources(own: Relation, scene: Scene) -> tuple[str, ...]:
@@ -244,12 +232,12 @@ def _against(own: Formula, documented: str, base: Mapping[str, Quantity]) -> Fin
     known = {**base, **{theirs: base[ours] for ours, theirs in own.reads.items()}}
     here, there = (_growth(text, known, own) for text in (own.text, documented))
     differing = [
-        _growth_text(name, here[name], there[name])
+        _other_growth(name, here[name], there[name])
         for name in own.at
         if abs(here[name] / there[name] - 1) > SCALING_WITHIN
     ]
-    both = {"formula": own.text, "documented": documented}
     mine, theirs = evaluate(parse(own.text), known), evaluate(parse(documented), known)
+    both = {"formula": own.text, "documented": documented}
     if differing:
         words = tr("{formula} is not {documented}: {why}", **both, why=clauses(differing))
         return Finding("wrong", words)
@@ -264,17 +252,17 @@ def _against(own: Formula, documented: str, base: Mapping[str, Quantity]) -> Fin
             for ours, theirs in own.reads.items()
         )
         words = tr("{formula} is {documented} if {names}", **both, names=names)
-        return Finding("conditional", words.replace("_", " "))
+        return Finding("conditional", _plain(words))
     return Finding("holds", tr("{formula} is {documented}", **both))
 
 
-def _growth_text(name: str, here: float, there: float) -> str:
-    """How two formulas differ when a quantity doubles."""
+def _other_growth(name: str, here: float, there: float) -> str:
+    mine, theirs = f"{here:.3g}", f"{there:.3g}"
     return tr(
-        "doubling {name} makes it {here} times as much, not {there}",
+        "doubling {name} makes it {mine} times as much, not {theirs}",
         name=name,
-        here=f"{here:.3g}",
-        there=f"{there:.3g}",
+        mine=mine,
+        theirs=theirs,
     )
 
 
@@ -299,14 +287,16 @@ def _growth(text: str, known: Mapping[str, Quantity], own: Formula) -> dict[str,
 def word(text: str, vocabulary: str, book: FactBook) -> Finding:
     """Whether a word that the text uses exists where it says so."""
     known = book.vocabulary(vocabulary)
-    named = {"word": repr(text), "vocabulary": vocabulary}
     if text in known.words:
-        return Finding("holds", tr("{word} is known: {vocabulary}", **named), (known.source,))
-    words = tr("{word} is not known here", **named)
-    if known.complete:
-        words = tr("{word} is not among {vocabulary}", **named)
+        words = tr("{word} is known: {vocabulary}", word=repr(text), vocabulary=vocabulary)
+        return Finding("holds", words, (known.source,))
+    words = (
+        tr("{word} is not among {vocabulary}", word=repr(text), vocabulary=vocabulary)
+        if known.complete
+        else tr("{word} is not known here", word=repr(text))
+    )
     if near := nearest(text, known.words):
-        words = tr("{unknown}; nearest: {near}", unknown=words, near=repr(near))
+        words = clauses([words, tr("nearest: {word}", word=repr(near))])
     return Finding("wrong" if known.complete else "unsupported", words, (known.source,))
 
 
@@ -314,8 +304,8 @@ def context(claim: Claim) -> Iterator[Finding]:
     """What the claim was found on, and does not say that it is restricted to."""
     open_ = {k: v for k, v in claim.context.items() if claim.scope.get(k) != v}
     if open_:
-        where = listed(f"{key} {value}" for key, value in open_.items())
-        yield Finding("conditional", tr("shown only for: {where}", where=where))
+        conditions = listed(f"{key} {value}" for key, value in open_.items())
+        yield Finding("conditional", tr("shown only for: {conditions}", conditions=conditions))
 
 
 # Values beside -----------------------------------------------------------------------------
@@ -332,7 +322,7 @@ def shown(claim: Claim, scene: dict[str, Entry]) -> Iterator[Value]:
         ends, dimension = [value.value for value in values], values[0].dimension
         least, most = (Quantity(end, dimension) for end in (min(ends), max(ends)))
         scene[name] = Entry(least, most, "fact")
-        yield Value(own.words, told_in(ends, own.unit), _sources(pair, scene))
+        yield Value(tr(own.words), told_in(ends, own.unit), _sources(pair, scene))
 
 
 def _ranges(pair: Relation, scene: Scene) -> frozenset[str]:

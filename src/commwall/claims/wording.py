@@ -44,11 +44,11 @@ def told_in(values: Iterable[float], unit: str) -> str:
 
 def _ends(least: str, most: str) -> str:
     """From one text to another, a common unit once."""
-    (low, unit), (high, other) = (text.partition(" ")[::2] for text in (least, most))
+    (low, unit), (_, other) = (text.partition(" ")[::2] for text in (least, most))
     if least == most:
         return least
     if unit == other:
-        least, most = low, f"{high} {unit}".strip()
+        return tr("{least} to {most}", least=low, most=most)
     return tr("{least} to {most}", least=least, most=most)
 
 

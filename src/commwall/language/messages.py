@@ -1,6 +1,6 @@
 """The messages that stand in the code, and catalogues that hold exactly these.
 
-Layer: language. Reads modules, templates and notebooks; writes `<language>/*.po`.
+Layer: language. Reads modules, templates, notebooks and files of claims; writes `<language>/*.po`.
 `make messages` brings the catalogues up to date: new messages stand in them without translation,
 those that are gone are dropped.
 """
@@ -12,10 +12,13 @@ from pathlib import Path
 
 from babel.messages.extract import extract_from_file
 
-from commwall.language.catalogues import NOT_DONE, read, write
+from commwall.language.catalogues import NOT_DONE, translations, write
 from commwall.language.markdown import paragraphs
 from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
+from commwall.schema.claims import ClaimsFile
+from commwall.schema.metric import DESIGN
 from commwall.schema.metrics import METRICS
+from commwall.schema.parsing import parse_model, parse_yaml
 
 PACKAGE = CATALOGUES.parent
 PLACES = {"tr": 0, "trn": 1, "tr_later": 0, "phrase": 0, "Asked": 0}
@@ -28,12 +31,13 @@ def messages(root: Path) -> dict[str, set[str]]:
     """Catalogue -> messages that belong into it; one that several rooms use is in the first.
 
     Args:
-        root: the checkout, for its notebooks.
+        root: the checkout, for its notebooks and its files of claims.
     """
     rooms = sorted(path for path in PACKAGE.iterdir() if path.is_dir())
     found = {room.name: set(_of_modules(room)) | set(_of_templates(room)) for room in rooms}
     found["metrics"] = set(_of_metrics())
     found["notebooks"] = set(_of_notebooks(root / "notebooks"))
+    found["claim_files"] = set(_of_claim_files(root / "config" / "facts" / "claims"))
     known: set[str] = set()
     for name, texts in found.items():
         found[name] = texts - known
@@ -46,7 +50,7 @@ def update(root: Path) -> dict[str, int]:
     wanted, missing = messages(root), {}
     for language in LANGUAGES.keys() - {ENGLISH}:
         folder = CATALOGUES / language
-        known = {k: v for path in sorted(folder.glob("*.po")) for k, v in read(path).items()}
+        known = translations(folder)
         for path in folder.glob("*.po"):
             if path.stem not in wanted:
                 path.unlink()
@@ -79,7 +83,20 @@ def _of_templates(room: Path) -> Iterator[str]:
             yield message if isinstance(message, str) else message[-1]
 
 
+def _of_claim_files(folder: Path) -> Iterator[str]:
+    """What the files of claims say in the project's own words."""
+    for path in sorted(folder.glob("*.yaml")):
+        data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+        file = parse_model(ClaimsFile, data, path.name)
+        yield from (file.title, file.source)
+        for claim in file.claims:
+            yield claim.says
+            yield from (unknown.words for unknown in claim.unknowns.values())
+            yield from (shown.words for shown in claim.shown.values())
+
+
 def _of_metrics() -> Iterator[str]:
+    yield DESIGN
     for metric in METRICS.values():
         yield from (metric.label, metric.unit, metric.definition)
 

@@ -112,7 +112,7 @@ def _part_sentence(line: pd.DataFrame) -> str:
         time=significant(time["ratio"], 3),
         energy=significant(energy["ratio"], 3),
     )
-    return f"{told} {_room_text(energy)}"
+    return tr("{first} {second}", first=told, second=_room_text(energy))
 
 
 def _room_text(energy: Any) -> str:

@@ -232,7 +232,7 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.set_xscale("log")
     low, high = min(known) / 1.08, max(known) * 1.08
     axes.set_xlim(low, high)
-    axes.set_xticks(_ratio_ticks(low, high))
+    axes.set_xticks(ratio_ticks(low, high))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
@@ -241,7 +241,7 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.set_axisbelow(True)
 
 
-def _ratio_ticks(low: float, high: float) -> list[float]:
+def ratio_ticks(low: float, high: float) -> list[float]:
     """Round numbers between the ends, finer where the ends lie close together."""
     if high / low > 40:
         steps = [x * 10**e for e in range(-3, 5) for x in (1, 3)]
@@ -299,7 +299,11 @@ def _draw_steps(axes: Axes, own: pd.DataFrame, looks: Looks) -> None:
     for place, platform in enumerate(platforms):
         line, look = own[own["platform"] == platform], looks[platform]
         heights = line["round"].astype(int) + (place - (len(platforms) - 1) / 2) * pitch
-        axes.plot(line["value"], heights, look.marker, color=look.color, ms=3.5, alpha=0.45)
+        # Tens of thousands of marks are a picture in the drawing: as paths they weigh megabytes.
+        axes.plot(
+            line["value"], heights, look.marker,
+            color=look.color, ms=3.5, alpha=0.45, rasterized=True,
+        )  # fmt: skip
     axes.set_yticks(rounds)
     axes.set_ylabel(tr("round"))
     axes.set_ylim(max(rounds) + 0.6, min(rounds) - 0.6)

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from commwall.analysis.limit_words import LIMIT_WORDS
 from commwall.analysis.tables import Tables
 from commwall.analysis.wording import share_text
-from commwall.language.translate import tr
+from commwall.language.translate import listed, tr
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import Html, bullets, folded, joined, paragraph, table
 from commwall.report.overview import lowered
@@ -94,7 +94,7 @@ def _sentences(limits: pd.DataFrame) -> Iterator[str]:
     labels = limits.groupby(["words", "case"], sort=False)["label"]
     places = labels.agg(tr(" and ").join).reset_index()
     for (words, platforms), own in places.groupby(["words", "label"], sort=False):
-        cases = ", ".join(own["case"])
+        cases = listed(own["case"])
         yield tr(
             "{cases} on {platforms}: {words}",
             cases=cases,

@@ -1,4 +1,4 @@
-"""Marks of records: what each means.
+"""Marks and checks of records in words.
 
 Layer: report. Reads and writes no file.
 """
@@ -23,6 +23,35 @@ MARK_WORDS: Mapping[MarkName, str] = {
         "kernels were compiled in this very launch, and may differ from another's"
     ),
 }
+CHECK_NAMES = (
+    tr_later("received values"),
+    tr_later("received values after timing"),
+    tr_later("copied values"),
+    tr_later("copied values after timing"),
+    tr_later("exchanged values"),
+    tr_later("exchanged values after timing"),
+    tr_later("path taken"),
+    tr_later("treatment taken"),
+    tr_later("path rate bound"),
+    tr_later("link rate bound"),
+    tr_later("parameter count"),
+    tr_later("finite loss and gradients"),
+    tr_later("finite losses"),
+    tr_later("finite after timing"),
+    tr_later("gradients equal on all ranks"),
+    tr_later("gradients equal after timing"),
+    tr_later("recorded step equals plain"),
+    tr_later("recorded step equals one process"),
+    tr_later("recorded prompts equal plain"),
+    tr_later("recorded tokens equal plain"),
+    tr_later("steps equal one process"),
+    tr_later("scores equal one process"),
+    tr_later("buckets packed as exchanged"),
+    tr_later("losses as unmitigated"),
+    tr_later("full sound after timing"),
+    tr_later("mitigated sound after timing"),
+)
+"""Names of checks as `commwall.records.names.plain` words them, for the catalogues."""
 
 
 def meaning(name: MarkName) -> str:

@@ -12,7 +12,7 @@ from commwall.analysis.names import PRIMARIES
 from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts, why_unused
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, share_text
-from commwall.language.translate import clauses, tr, tr_later
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.records.names import plain
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.marks import meaning
@@ -139,7 +139,7 @@ def windows(page: Page) -> Html:
     )
     heads = (tr("cases"), tr("full at least"), tr("other legs"), tr("warm-up at most"),
              tr("steps at least"), tr("step mode"), tr("precision"))  # fmt: skip
-    rows = [(", ".join(names), *shown) for shown, names in settings.items()]
+    rows = [(listed(names), *shown) for shown, names in settings.items()]
     return joined([table(heads, rows, tr("Windows and steps as planned.")), words])
 
 
@@ -191,7 +191,8 @@ def records(page: Page) -> Html:
 def _reasons(own: pd.DataFrame) -> str:
     unused = own[own["outcome"].isin(("kept out", "absent"))]
     each = [
-        f"{count} {name}" for name, count in zip(unused["name"], unused["records"], strict=True)
+        tr("{n} {reason}", n=count, reason=plain(name))
+        for name, count in zip(unused["name"], unused["records"], strict=True)
     ]
     return clauses(each) or tr("all used")
 
@@ -303,7 +304,7 @@ def _metric_table(used: Sequence[Metric], words: str) -> Html:
 
 
 def _definition(metric: Metric) -> str:
-    meaning_, source = tr(metric.definition), metric.source
+    meaning_, source = tr(metric.definition), tr(metric.source)
     return tr("{definition} Source: {source}.", definition=meaning_, source=source)
 
 

@@ -135,7 +135,7 @@ def _card(money: Money, confidence: float) -> Html:
     place = tr(
         "{sides}: {workload}; speed-up {gain}",
         sides=money.sides,
-        workload=_subject_text(money, foremost),
+        workload=subject_text(money, foremost),
         gain=gain_text(foremost, confidence),
     )
     parts = [paragraph(place, "place")]
@@ -149,7 +149,8 @@ def _card(money: Money, confidence: float) -> Html:
     return joined(parts, "card")
 
 
-def _subject_text(money: Money, judged: Judged) -> str:
+def subject_text(money: Money, judged: Judged) -> str:
+    """What is trained: a workload, or several with their shares of machine time."""
     parts = judged.subject.parts
     if len(parts) == 1:
         return judged.subject.name

@@ -3,7 +3,7 @@
 Layer: report. Reads and writes no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.wording import factor_text
-from commwall.language.translate import listed, tr, tr_later
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.report.html import (
     Group,
     Html,
@@ -26,10 +26,10 @@ from commwall.report.html import (
 from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
 from commwall.schema.base import digest
-from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
+from commwall.schema.case import MODELS, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
-from commwall.schema.record import GpuFacts, MachineFacts
+from commwall.schema.record import GpuFacts, MachineFacts, Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
@@ -42,6 +42,8 @@ GAP_HEADS = {
     "mark": tr_later("Doubts"),
     "value": tr_later("Values that could not be had"),
 }
+SAMPLES = {"image": tr_later("image"), "volume": tr_later("volume")}
+"""What a model is trained on, if not sequences."""
 ANYWHERE = ("problem", None)
 NOT_COVERED = (
     tr_later("One machine: another of the same kind may differ by more than the noise floor."),
@@ -74,7 +76,10 @@ def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tup
         suite is None and any(verdict.suite == "training" for verdict in analysis.verdicts)
     )
     return (
-        *(f"{listed(dict.fromkeys(titles))}: {lowered(what)}" for what, titles in labels.items()),
+        *(
+            tr("{treatments}: {what}", treatments=listed(dict.fromkeys(own)), what=lowered(what))
+            for what, own in labels.items()
+        ),
         *_absences(analysis, suite),
         *map(tr, NOT_TRAINED if trained else ()),
         *map(tr, NOT_COVERED),
@@ -199,7 +204,7 @@ def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
 def provenance(page: Page) -> Html:
     """Machine, software, dates and digests of the records behind this page."""
     words = tr("What the records behind this page say; where they differ, every value.")
-    return table((tr("what"), tr("found")), list(_provenance_rows(page.analysis)), words)
+    return table((tr("what"), tr("found")), list(provenance_rows(page.analysis)), words)
 
 
 def _factors_rows(
@@ -229,7 +234,7 @@ def _absences(analysis: Analysis, suite: SuiteName | None) -> Iterator[str]:
     bare = {(p.comparison, p.case) for p in analysis.pairings if not p.pairs}
     cases = dict.fromkeys(v.case for v in own if (v.comparison, v.case) in bare)
     if cases:
-        yield tr("Cases without a usable round of both sides: {cases}.", cases=", ".join(cases))
+        yield tr("Cases without a usable round of both sides: {cases}.", cases=listed(cases))
     labels: dict[str | None, list[str]] = {}
     for verdict in own:
         if (verdict.comparison, verdict.case) not in bare:
@@ -244,7 +249,7 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
         name,
         f"{case.model}, {case.preset}",
         tr("{n} per process", n=case.batch_per_gpu),
-        case.sample_text,
+        _sample_text(case),
         case.precision,
         case.step_mode,
         size_text(case.bucket_bytes),
@@ -265,10 +270,32 @@ def _operation_row(
         operation = tr("{operation} in place", operation=name_) if case.in_place else name_
         words: tuple[str, ...] = (operation, case.dtype, sizes)
     elif isinstance(case, StrategiesCase | InferenceCase):
-        words = (f"{case.text}, {case.step_mode}", case.precision, case.batch_text)
+        words = (f"{case.text}, {case.step_mode}", case.precision, _batch_text(case))
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))
+
+
+def _sample_text(case: TrainingCase) -> str:
+    """As `Workload.sample_text`, in the language spoken."""
+    if case.sequence_length:
+        return tr("sequence of {n} tokens", n=case.sequence_length)
+    return tr(SAMPLES[MODELS[case.model].samples])
+
+
+def _batch_text(case: StrategiesCase | InferenceCase) -> str:
+    """As the cases' own `batch_text`, in the language spoken."""
+    if isinstance(case, InferenceCase):
+        return tr(
+            "{n} x {read} + {generated} tokens",
+            n=case.batch,
+            read=case.prompt_tokens,
+            generated=case.generated_tokens,
+        )
+    sizes = tr("{n} x {length} tokens", n=case.micro_batch, length=case.sequence_length)
+    if case.micro_batches == 1:
+        return sizes
+    return tr("{n} micro-batches of {sizes}", n=case.micro_batches, sizes=sizes)
 
 
 def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, ...]:
@@ -282,7 +309,8 @@ def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, 
     return (name, case.suite, tr(case.mitigation.words), case.kind, sizes, timed, str(rounds))
 
 
-def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """What the records of a campaign say of machine, software and dates."""
     index, records = analysis.evidence.index, analysis.evidence.records
     plan = analysis.evidence.plan
     yield tr("campaign"), index.campaign
@@ -294,12 +322,22 @@ def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
     for name, values in _facts(analysis).items():
         known = list(dict.fromkeys(str(value) for value in values if value is not None))
         if known:
-            yield name, "; ".join(known)
+            yield name, clauses(known)
     if records:
-        dates = sorted(record.measured_at for record in records)
-        first, last = (f"{date:%Y-%m-%d %H:%M}" for date in (dates[0], dates[-1]))
-        yield tr("measured (UTC)"), tr("{first} to {last}", first=first, last=last)
-        yield tr("digest of all records"), digest(sorted(record.digest for record in records))
+        yield tr("measured (UTC)"), measured_text(records)
+        yield tr("digest of all records"), records_digest(records)
+
+
+def measured_text(records: Sequence[Record]) -> str:
+    """From when to when records were measured (UTC)."""
+    dates = sorted(record.measured_at for record in records)
+    first, last = (f"{date:%Y-%m-%d %H:%M}" for date in (dates[0], dates[-1]))
+    return tr("{first} to {last}", first=first, last=last)
+
+
+def records_digest(records: Sequence[Record]) -> str:
+    """One digest of all records, which tells whether a report rests on the same ones."""
+    return digest(sorted(record.digest for record in records))
 
 
 def _facts(analysis: Analysis) -> dict[str, list[object]]:

@@ -29,7 +29,7 @@ from commwall.analysis.wording import (
     short_text,
     spread_short_text,
 )
-from commwall.language.translate import listed, quantity_text, tr, tr_later
+from commwall.language.translate import ENGLISH, listed, quantity_text, spoken, tr, tr_later
 from commwall.report.html import (
     Group,
     Html,
@@ -68,10 +68,14 @@ class Answer:
     control: bool = False
 
 
-def answers(analysis: Analysis) -> tuple[Answer, ...]:
-    """One answer a comparison, controls last."""
+def answers(analysis: Analysis, topics: Sequence[Topic] = TOPICS) -> tuple[Answer, ...]:
+    """One answer a comparison that has a verdict on any of the topics, controls last."""
     asked = [*comparisons(analysis), *comparisons(analysis, control=True)]
-    return tuple(_answer(analysis, comparison) for comparison in asked)
+    return tuple(
+        _answer(analysis, comparison, topics)
+        for comparison in asked
+        if any(topic_verdicts(analysis, comparison, topic) for topic in topics)
+    )
 
 
 def answer_cards(page: Page) -> Html:
@@ -180,12 +184,19 @@ def _rounds_not_used(
 
 
 def lowered(title: str) -> str:
-    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are."""
+    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are.
+
+    Chinese has no capitals, and a name that begins a sentence is written as elsewhere.
+    """
+    if spoken() != ENGLISH:
+        return title
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def capital(text: str) -> str:
-    """A text as it begins a sentence."""
+    """A text as it begins a sentence, in a language that has capitals."""
+    if spoken() != ENGLISH:
+        return text
     return text[:1].upper() + text[1:]
 
 
@@ -241,8 +252,9 @@ def _verdict_table(analysis: Analysis, comparison: Comparison) -> Html:
     floors = any(verdict.control for _, own in groups for verdict in own)
     heads = _heads(analysis, floors=floors)
     shown = [Group(title, _rows(analysis, own, floors=floors)) for title, own in groups]
-    bold = tr("Bold: the interval lies on one side of 1.")
-    return grouped_table(heads, shown, f"{_sides(analysis, comparison)} {bold}")
+    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
+    words = tr("A = {a}, B = {b}. Bold: the interval lies on one side of 1.", a=a, b=b)
+    return grouped_table(heads, shown, words)
 
 
 def _cases(

@@ -24,7 +24,7 @@ WORDS = {
     "machine.cpu_model": tr_later("CPU"),
     "machine.cpu_count": tr_later("CPUs that the processes may use"),
     "machine.numa_nodes": tr_later("NUMA nodes with memory"),
-    "machine.memory_bytes": tr_later("memory"),
+    "machine.memory_bytes": tr_later("host memory"),
     "machine.driver": tr_later("GPU driver"),
     "machine.peer_access": tr_later("each GPU reads the others' memory without the host"),
     "machine.fingerprint": tr_later("fingerprint of this kind of machine"),
@@ -279,7 +279,7 @@ def _shown(facts: pd.DataFrame, name: str, gpu: int | None = None) -> str:
     """Every value of a fact, or why it has none."""
     own = facts[facts["fact"] == name]
     own = own if gpu is None else own[own["gpu"] == gpu]
-    return "; ".join(dict.fromkeys(_text(row) for row in own.itertuples()))
+    return clauses(dict.fromkeys(_text(row) for row in own.itertuples()))
 
 
 def _text(row: Any) -> str:

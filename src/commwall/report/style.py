@@ -5,11 +5,13 @@ Layer: report. Reads and writes no file.
 
 import base64
 import io
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -39,6 +41,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK = "#222222"
 MUTED = "#767676"
 _SCALED_UNITS = frozenset({"s", "byte/s", "byte"})
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that a label may hold and no SVG."""
 _LOOK = {
     "font.size": 10.5,
     "axes.titlesize": 11.5,
@@ -47,6 +51,7 @@ _LOOK = {
     "axes.spines.right": False,
     "axes.edgecolor": MUTED,
     "hatch.linewidth": 0.6,
+    "savefig.dpi": 200,
     "svg.fonttype": "path",
     "svg.hashsalt": "commwall",
     "text.parse_math": False,  # a label that holds dollars is no formula
@@ -72,12 +77,16 @@ def looks_of(platforms: Iterable[str]) -> dict[str, Look]:
     }
 
 
+def chinese_typeface() -> Path:
+    """The file of a typeface with Chinese characters."""
+    return Path(str(distribution("zhplot").locate_file("zhplot/fonts/NotoSansSC-Regular.ttf")))
+
+
 def _typeface() -> dict[str, str]:
     """The typeface of figures: one with Chinese characters for Chinese, else matplotlib's own."""
     if spoken() != "zh":
         return {}
-    path = distribution("zhplot").locate_file("zhplot/fonts/NotoSansSC-Regular.ttf")
-    font_manager.fontManager.addfont(str(path))
+    font_manager.fontManager.addfont(str(chinese_typeface()))
     return {"font.family": "Noto Sans SC", "figure.titleweight": "normal"}  # it comes in one weight
 
 
@@ -91,8 +100,22 @@ def new_figure(heights_in: Iterable[float]) -> tuple[Figure, list[Axes]]:
     return figure, list(grid[:, 0])
 
 
-def picture(figure: Figure, caption: str) -> Html:
+def figure_svg(figure: Figure) -> bytes:
+    """A figure as SVG, the same bytes whenever it is drawn."""
+    stream = io.BytesIO()
+    with mpl.rc_context(_LOOK | _typeface()), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of glyphs and labels that do not fit
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return _NO_XML.sub("\ufffd", stream.getvalue().decode()).encode()
+
+
+def picture(figure: Figure, caption: str, spoken_instead: str = "") -> Html:
     """A figure with its caption, embedded so that the page stands alone.
+
+    Args:
+        figure: what to show.
+        caption: the words below it.
+        spoken_instead: for readers who do not see it; the caption if empty.
 
     A figure without panels has nothing to show but its label, which says what is missing; one
     without label follows what has said so already.
@@ -102,14 +125,11 @@ def picture(figure: Figure, caption: str) -> Html:
         if not words:
             return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
-    stream = io.BytesIO()
-    with mpl.rc_context(_LOOK | _typeface()), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of glyphs and labels that do not fit
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    data = base64.b64encode(stream.getvalue()).decode()
+    data = base64.b64encode(figure_svg(figure)).decode()
     words = escape(tr(caption))  # notebooks write theirs in English
+    seen = escape(spoken_instead) or words
     return Html(
-        f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{data}">'
+        f'<figure><img alt="{seen}" src="data:image/svg+xml;base64,{data}">'
         f"<figcaption>{words}</figcaption></figure>"
     )
 
