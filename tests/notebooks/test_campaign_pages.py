@@ -12,7 +12,8 @@ import pytest
 
 from commwall.cli.main import main
 from commwall.records.layout import Layout
-from commwall.report.method import LEG_WORDS, MARK_WORDS, STEP_MODES
+from commwall.report.marks import MARK_WORDS
+from commwall.report.method import LEG_WORDS, STEP_MODES
 from commwall.report.pages import APART, GENERAL_PAGES, PAGES, pages_for
 from commwall.report.platforms import WORDS, link_text
 from commwall.schema.case import LEGS, StepMode

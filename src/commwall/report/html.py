@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from commwall.language.translate import listed, tr
+
 
 @dataclass(frozen=True, repr=False)
 class Html:
@@ -88,9 +90,11 @@ def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, s
         of: cases of the whole table.
     """
     if len(cases) == 1:
-        return cases[0], f"none: {reason}"
-    head = f"all {len(cases)}" if len(cases) == of else f"{len(cases)} more"
-    return head, f"none: {reason} ({', '.join(cases)})"
+        return cases[0], tr("none: {reason}", reason=reason)
+    n = len(cases)
+    head = tr("all {n}", n=n) if n == of else tr("{n} more", n=n)
+    named = listed(cases)
+    return head, tr("none: {reason} ({cases})", reason=reason, cases=named)
 
 
 def folded(title: str, content: Html) -> Html:

@@ -6,7 +6,6 @@ Layer: report. Reads and writes no file.
 import base64
 import io
 import re
-import textwrap
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,13 +22,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from commwall.language.translate import spoken, tr
+from commwall.language.translate import quantity_text, spoken, tr
 from commwall.report.html import Html, paragraph
+from commwall.report.wrapping import columns_of, wrapped
 from commwall.schema.metric import Metric
-from commwall.schema.units import quantity_text
 
 WIDTH_IN = 6.4
-WRAP_CHARACTERS = 22
+WRAP_COLUMNS = 22
+"""Longest line of a row's label."""
+TITLE_COLUMNS = 62
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Palette told apart with every common kind of colour blindness.
 
@@ -134,9 +135,9 @@ def picture(figure: Figure, caption: str, spoken_instead: str = "") -> Html:
 
 def title_figure(figure: Figure, text: str, *, emulated: bool) -> None:
     """Give a figure its title, which calls emulated links emulated."""
-    words = f"{text} (emulated links)" if emulated else text
-    wrapped = textwrap.fill(words, 62)
-    figure.suptitle(wrapped, x=0.01, ha="left", fontsize=12.5, color=INK)
+    words = tr("{title} (emulated links)", title=text) if emulated else text
+    shown = "\n".join(wrapped(words, TITLE_COLUMNS))
+    figure.suptitle(shown, x=0.01, ha="left", fontsize=12.5, color=INK)
 
 
 def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look]) -> None:
@@ -147,7 +148,7 @@ def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look
         for platform, label in names
         for look in [looks[platform]]
     ]
-    columns = 1 if max(len(label) for _, label in handles) > WRAP_CHARACTERS else 3
+    columns = 1 if max(columns_of(label) for _, label in handles) > WRAP_COLUMNS else 3
     figure.legend(
         [patch for patch, _ in handles], [label for _, label in handles],
         loc="outside lower left", ncols=columns, frameon=False, fontsize=9,
@@ -157,8 +158,8 @@ def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look
 def value_axis(axes: Axes, metric: Metric, *, label: str | None = None) -> None:
     """Name the horizontal axis and its unit: at each tick for scaled units, else in the label."""
     scaled = metric.unit in _SCALED_UNITS
-    words = label or metric.label
-    axes.set_xlabel(words if scaled else f"{words} [{metric.unit}]")
+    words = label or tr(metric.label)
+    axes.set_xlabel(words if scaled else f"{words} [{tr(metric.unit)}]")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
@@ -181,13 +182,14 @@ def mark_clipped(axes: Axes, placed: Iterable[tuple[float, Any]]) -> None:
         for row in rows:
             axes.plot(place, row, arrow, color=INK, ms=8, clip_on=False, zorder=4)
     if left or right:
-        axes.set_xlabel(f"{axes.get_xlabel()} (arrow: the interval goes on)")
+        words = tr("{axis} (arrow: the interval goes on)", axis=axes.get_xlabel())
+        axes.set_xlabel(words)
 
 
 def row_labels(axes: Axes, labels: list[str], rows: Iterable[float] | None = None) -> None:
     """Label the rows of a panel from the top, long names wrapped."""
     places = list(rows) if rows is not None else list(range(len(labels)))
-    axes.set_yticks(places, [textwrap.fill(text, WRAP_CHARACTERS) for text in labels])
+    axes.set_yticks(places, ["\n".join(wrapped(text, WRAP_COLUMNS)) for text in labels])
     axes.tick_params(axis="y", length=0)
     if not axes.yaxis_inverted():
         axes.invert_yaxis()
@@ -196,7 +198,7 @@ def row_labels(axes: Axes, labels: list[str], rows: Iterable[float] | None = Non
 def panel_height(rows: int, labels: Mapping[str, str] | Iterable[str] = ()) -> float:
     """Height of a panel with that many rows [inch], more where labels wrap."""
     texts = labels.values() if isinstance(labels, Mapping) else labels
-    lines = max((len(textwrap.wrap(text, WRAP_CHARACTERS)) for text in texts), default=1)
+    lines = max((len(wrapped(text, WRAP_COLUMNS)) for text in texts), default=1)
     return 0.95 + rows * max(0.36, 0.2 * lines + 0.12)
 
 
