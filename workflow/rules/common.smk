@@ -6,7 +6,7 @@ import signal
 import sys
 
 from commwall.host.locks import hold_checkout
-from commwall.language.translate import folder_of
+from commwall.language.translate import LANGUAGES, folder_of
 from commwall.records.state import read_state
 from commwall.report.pages import DECISION, GENERAL_PAGES, PAGES, pages_for
 
@@ -21,6 +21,7 @@ ALL = [campaign.id for campaign in SITUATION.campaigns]
 OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
+LADDERS = [c.id for c in SITUATION.campaigns if c.several_sizes]
 CONFIDENCE = SITUATION.config.confidence
 NODES = {campaign.id: campaign.nodes for campaign in SITUATION.campaigns}
 FOLDERS = {
@@ -95,7 +96,10 @@ def pages_of(campaigns: list[str]) -> list[str]:
         for into in FOLDERS
         for name in (
             f"{DECISION}.pdf",
-            *(f"{notebook}.html" for notebook in pages_for(set(SUITES[c]))),
+            *(
+                f"{notebook}.html"
+                for notebook in pages_for(set(SUITES[c]), several_sizes=c in LADDERS)
+            ),
         )
     ]
 
@@ -103,6 +107,13 @@ def pages_of(campaigns: list[str]) -> list[str]:
 def language_of(wildcards) -> str:
     """Language of a page."""
     return FOLDERS[wildcards.into]
+
+
+def labels_of(wildcards) -> dict[str, str]:
+    """How a page is told apart in Snakemake's own report."""
+    name = wildcards.get("notebook") or wildcards.general
+    title, _, _ = (PAGES | GENERAL_PAGES)[name].title.partition(":")
+    return {"page": title, "language": LANGUAGES[language_of(wildcards)]}
 
 
 def read_beside(wildcards) -> list[str]:

@@ -21,7 +21,7 @@ from commwall.schema.metrics import METRICS
 from commwall.schema.parsing import parse_model, parse_yaml
 
 PACKAGE = CATALOGUES.parent
-PLACES = {"tr": 0, "trn": 1, "tr_later": 0}
+PLACES = {"tr": 0, "trn": 1, "tr_later": 0, "phrase": 0, "Asked": 0}
 """Function -> which of its arguments is the message."""
 IN_TEMPLATES = {"tr": None, "_": None}
 _MARKDOWN = re.compile(r"^# %% \[markdown\]\n((?:#.*\n?)+)", re.MULTILINE)
@@ -91,7 +91,8 @@ def _of_claim_files(folder: Path) -> Iterator[str]:
         yield from (file.title, file.source)
         for claim in file.claims:
             yield claim.says
-            yield from (own.words for own in (*claim.unknowns.values(), *claim.shown.values()))
+            yield from (unknown.words for unknown in claim.unknowns.values())
+            yield from (shown.words for shown in claim.shown.values())
 
 
 def _of_metrics() -> Iterator[str]:

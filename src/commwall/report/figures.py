@@ -299,7 +299,11 @@ def _draw_steps(axes: Axes, own: pd.DataFrame, looks: Looks) -> None:
     for place, platform in enumerate(platforms):
         line, look = own[own["platform"] == platform], looks[platform]
         heights = line["round"].astype(int) + (place - (len(platforms) - 1) / 2) * pitch
-        axes.plot(line["value"], heights, look.marker, color=look.color, ms=3.5, alpha=0.45)
+        # Tens of thousands of marks are a picture in the drawing: as paths they weigh megabytes.
+        axes.plot(
+            line["value"], heights, look.marker,
+            color=look.color, ms=3.5, alpha=0.45, rasterized=True,
+        )  # fmt: skip
     axes.set_yticks(rounds)
     axes.set_ylabel(tr("round"))
     axes.set_ylim(max(rounds) + 0.6, min(rounds) - 0.6)

@@ -63,22 +63,12 @@ def links(targets: Iterable[tuple[str, str]]) -> Html:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> Html:
     """A table that scrolls on narrow screens; the first cell of a row heads it."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
-    body = "".join(_row(row) for row in rows)
-    return Html(
-        f'<p class="caption">{escape(caption)}</p><div class="scroll"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return _table(heads, f"<tbody>{''.join(_row(row) for row in rows)}</tbody>", caption)
 
 
 def grouped_table(heads: Sequence[str], groups: Iterable[Group], caption: str) -> Html:
     """A table whose rows stand in groups, each below its own title."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
-    bodies = "".join(_group(group, len(heads)) for group in groups)
-    return Html(
-        f'<p class="caption">{escape(caption)}</p><div class="scroll"><table>'
-        f"<thead><tr>{head}</tr></thead>{bodies}</table></div>"
-    )
+    return _table(heads, "".join(_group(group, len(heads)) for group in groups), caption)
 
 
 def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, str]:
@@ -107,8 +97,18 @@ def joined(parts: Iterable[Html], kind: str = "") -> Html:
     return Html(f'<div class="{escape(kind)}">{"".join(part.markup for part in parts)}</div>')
 
 
+def _table(heads: Sequence[str], bodies: str, caption: str) -> Html:
+    """A table that the keyboard can scroll, too."""
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    return Html(
+        f'<div class="scroll" tabindex="0"><table><caption><span>{escape(caption)}</span></caption>'
+        f"<thead><tr>{head}</tr></thead>{bodies}</table></div>"
+    )
+
+
 def _group(group: Group, columns: int) -> str:
-    head = f'<tr class="group"><th colspan="{columns}">{escape(group.title)}</th></tr>'
+    text = escape(group.title)
+    head = f'<tr class="group"><th scope="rowgroup" colspan="{columns}">{text}</th></tr>'
     title = head if group.title else ""
     rows = "".join(_row(cells, kind, columns) for kind, cells in group.rows)
     return f"<tbody>{title}{rows}</tbody>"

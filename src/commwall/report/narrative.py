@@ -204,7 +204,7 @@ def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
 def provenance(page: Page) -> Html:
     """Machine, software, dates and digests of the records behind this page."""
     words = tr("What the records behind this page say; where they differ, every value.")
-    return table((tr("what"), tr("found")), list(_provenance_rows(page.analysis)), words)
+    return table((tr("what"), tr("found")), list(provenance_rows(page.analysis)), words)
 
 
 def _factors_rows(
@@ -309,7 +309,8 @@ def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, 
     return (name, case.suite, tr(case.mitigation.words), case.kind, sizes, timed, str(rounds))
 
 
-def _provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """What the records of a campaign say of machine, software and dates."""
     index, records = analysis.evidence.index, analysis.evidence.records
     plan = analysis.evidence.plan
     yield tr("campaign"), index.campaign

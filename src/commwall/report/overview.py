@@ -68,10 +68,14 @@ class Answer:
     control: bool = False
 
 
-def answers(analysis: Analysis) -> tuple[Answer, ...]:
-    """One answer a comparison, controls last."""
+def answers(analysis: Analysis, topics: Sequence[Topic] = TOPICS) -> tuple[Answer, ...]:
+    """One answer a comparison that has a verdict on any of the topics, controls last."""
     asked = [*comparisons(analysis), *comparisons(analysis, control=True)]
-    return tuple(_answer(analysis, comparison) for comparison in asked)
+    return tuple(
+        _answer(analysis, comparison, topics)
+        for comparison in asked
+        if any(topic_verdicts(analysis, comparison, topic) for topic in topics)
+    )
 
 
 def answer_cards(page: Page) -> Html:

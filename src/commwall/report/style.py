@@ -51,6 +51,7 @@ _LOOK = {
     "axes.spines.right": False,
     "axes.edgecolor": MUTED,
     "hatch.linewidth": 0.6,
+    "savefig.dpi": 200,
     "svg.fonttype": "path",
     "svg.hashsalt": "commwall",
     "text.parse_math": False,  # a label that holds dollars is no formula
