@@ -25,6 +25,7 @@ from commwall.report.html import (
 )
 from commwall.report.overview import lowered
 from commwall.report.page import Page
+from commwall.report.provenance import rests_on
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
@@ -221,10 +222,16 @@ def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
     return f"{apart:.1e}" if apart else "0"
 
 
-def provenance(page: Page) -> Html:
-    """Machine, software, dates and digests of the records behind this page."""
+def provenance(page: Page, *suites: SuiteName) -> Html:
+    """Machine, software and dates of the campaign's records, and which of them a page rests on.
+
+    Args:
+        page: of a campaign.
+        suites: whose records it shows; none named are all.
+    """
     words = "What the records behind this page say; where they differ, every value."
-    return table(("what", "found"), list(_provenance_rows(page.analysis)), words)
+    facts = table(("what", "found"), list(_provenance_rows(page.analysis)), words)
+    return joined([facts, rests_on(page.analysis, suites)])
 
 
 def _factors_rows(
