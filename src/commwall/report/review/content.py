@@ -18,6 +18,7 @@ _INLINE = frozenset(("a", "abbr", "b", "bdi", "cite", "code", "data", "dfn", "em
 """Elements that do not end a sentence."""
 _PARTS_OF_A_TABLE = frozenset(("table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td"))
 _PERMALINK = "¶"
+"""The link of a place to itself."""
 _PARAMETERS = "# Parameters\n"
 """How papermill begins the cell with the values that were given."""
 
@@ -199,7 +200,7 @@ class _Reader:
         return text
 
     def _heading(self, level: int) -> None:
-        text = self._taken().removesuffix(_PERMALINK).strip()
+        text = self._taken()
         self._headings = [known for known in self._headings if known[0] < level]
         self.sentences.append(Sentence(self._place(), self._section(), text))
         self._headings.append((level, text))
@@ -219,7 +220,7 @@ class _Reader:
         return self.sentences[-1].text if self.sentences else ""
 
     def _taken(self) -> str:
-        text = " ".join("".join(self.text).split())
+        text = " ".join("".join(self.text).replace(_PERMALINK, "").split())
         self.text.clear()
         return text
 

@@ -70,12 +70,10 @@ def review(old: Path, new: Path) -> Review:
 
 
 def _pages(place: Path) -> dict[str, Path]:
-    """Name of a page -> its file; a page is preferred to the notebook that it was made from."""
+    """Name of a page -> its file; in a folder notebooks count only where there are no pages."""
     if not place.is_dir():
         return {place.stem: place}
-    kinds = (NOTEBOOK, PAGE)  # the later one stays
-    files = sorted(path for kind in kinds for path in place.rglob(f"*{kind}"))
-    files.sort(key=lambda path: kinds.index(path.suffix))
+    files = [*place.rglob(f"*{PAGE}")] or [*place.rglob(f"*{NOTEBOOK}")]
     if not files or len(files) > MOST_PAGES:
         raise ReviewError(
             "a folder is no report",

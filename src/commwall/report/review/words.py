@@ -3,8 +3,8 @@
 Layer: report. Reads and writes no file.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from commwall.report.review.change import Change, Kind, digest_in
@@ -68,19 +68,25 @@ def counted(changes: Iterable[Change]) -> str:
 
 
 def _page_lines(changes: Iterable[Change], every: bool) -> Iterator[str]:
-    for section, own in groupby(changes, _section):
+    sections: dict[str, list[Change]] = defaultdict(list)
+    for change in changes:
+        sections[_section(change)].append(change)
+    for section, own in sections.items():
         yield f"  {section}"
-        for caption, rows in groupby(own, _caption):
-            told = list(rows)
-            indent = "    "
+        for caption, of_one in groupby(own, _caption):
+            indent = "      " if caption else "    "
             if caption:
                 yield f"    {_short(caption, every)}"
-                indent = "      "
-            shown = told if every else told[:MOST_LINES]
-            for change in shown:
-                yield from (f"{indent}{line}" for line in _lines(change, every))
-            if len(shown) < len(told):
-                yield f"{indent}… and {counted(told[len(shown) :])}: --all tells them"
+            yield from (f"{indent}{line}" for line in _block_lines(list(of_one), every))
+
+
+def _block_lines(changes: Sequence[Change], every: bool) -> Iterator[str]:
+    """Lines for what changed in one table, or in sentences that follow each other."""
+    shown = changes if every else changes[:MOST_LINES]
+    for change in shown:
+        yield from _lines(change, every)
+    if len(shown) < len(changes):
+        yield f"… and {counted(changes[len(shown) :])}: --all tells them"
 
 
 def _section(change: Change) -> str:
