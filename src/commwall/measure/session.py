@@ -220,7 +220,8 @@ class Session:
 
     def _expected_s(self, visit: Visit) -> float:
         cases = [self.suite.cases[case] for case in visit.cases]
-        return expected_launch_s(cases, self.setting.plan.platform(visit.platform).device)
+        place = self.setting.plan.platform(visit.platform)
+        return expected_launch_s(cases, place.device, place.world_size)
 
 
 def _summary(outcome: LaunchOutcome) -> str:

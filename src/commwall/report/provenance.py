@@ -13,6 +13,7 @@ from commwall.report.html import Html, folded, joined, paragraph, table
 from commwall.report.review.change import DIGEST_DIGITS
 from commwall.schema.base import digest
 from commwall.schema.case import SuiteName
+from commwall.schema.record import Record
 
 _ABSENT: dict[Standing, str] = {
     "missing": tr_later("missing"),
@@ -57,9 +58,7 @@ class RecordsOf:
 def records_of(analysis: Analysis) -> RecordsOf:
     """What a page about several campaigns tells of the records of one."""
     records = analysis.evidence.records
-    return RecordsOf(
-        analysis.evidence.index.campaign, len(records), digest_of(r.digest for r in records)
-    )
+    return RecordsOf(analysis.evidence.index.campaign, len(records), records_digest(records))
 
 
 def campaigns(rests_on: Iterable[RecordsOf]) -> Html:
@@ -71,8 +70,13 @@ def campaigns(rests_on: Iterable[RecordsOf]) -> Html:
     return table((tr("campaign"), tr("records"), tr("digest of all of them")), rows, words)
 
 
+def records_digest(records: Iterable[Record]) -> str:
+    """One digest of records, which tells whether two reports rest on the same ones."""
+    return digest_of(record.digest for record in records)
+
+
 def digest_of(digests: Iterable[str]) -> str:
-    """One digest of several records, whatever their order."""
+    """One digest of the digests of records, whatever their order."""
     return digest(sorted(digests))
 
 
