@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*+)([^<>]*+)>")
 _ATTRIBUTE = re.compile(r"""(?<![^\s"'])([A-Za-z-]++)=(?:"([^"]*+)"|'([^']*+)')""")
-_UNSHOWN = frozenset({"script", "style", "svg", "title", "template"})
-"""Elements whose content is no text of the page."""
+_UNSHOWN = frozenset({"script", "style", "svg", "title", "template", "nav"})
+"""Elements whose content is no text of the page: code, drawings, ways to other pages."""
 _DECLARATION = re.compile(r"<[!?][^<>]*+>")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9A-Fa-f]{9,}+")
 """Beyond every character there is; Python refuses to read thousands of digits."""
