@@ -21,7 +21,7 @@ def executed(name: str, root: Path, campaign: str) -> NotebookNode:
     names: dict[str, Any] = {}
     for cell in (cell for cell in node.cells if cell.cell_type == "code"):
         if "parameters" in cell.metadata.get("tags", []):
-            names.update(root=root, campaign=campaign, confidence=0.95)
+            names.update(root=root, campaign=campaign, confidence=0.95, language="en")
         else:
             cell.outputs = _run(cell.source, names)
     return node

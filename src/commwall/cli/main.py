@@ -28,7 +28,7 @@ VERBS: dict[str, str] = {
     "check": "fail while this machine owes records of a campaign",
     "tables": "write the tidy tables of a campaign",
     "render": "execute a notebook on a campaign and write its page",
-    "site": "write the landing page",
+    "site": "write the site: all pages of all campaigns, to read and to publish",
     "pages": "name the page to open",
     "read": "print what is certain in another tool's output, as JSON",
     "judge": "say what other tools' outputs mean, and what to run next",
