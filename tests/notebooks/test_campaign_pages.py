@@ -12,7 +12,8 @@ import pytest
 
 from commwall.cli.main import main
 from commwall.records.layout import Layout
-from commwall.report.method import LEG_WORDS, MARK_WORDS, STEP_MODES
+from commwall.report.marks import MARK_WORDS
+from commwall.report.method import LEG_WORDS, STEP_MODES
 from commwall.report.pages import APART, GENERAL_PAGES, PAGES, pages_for
 from commwall.report.platforms import WORDS, link_text
 from commwall.schema.case import LEGS, StepMode
@@ -67,7 +68,7 @@ def test_notebooks_and_list_of_pages_agree() -> None:
     assert {*PAGES, *GENERAL_PAGES, *APART} == {
         path.stem for path in (REPOSITORY / "notebooks").glob("*.py")
     }
-    assert pages_for({"memory"}) == ("summary", "memory", "platforms", "method")
+    assert pages_for({"memory"}) == ("decision", "summary", "memory", "platforms", "method")
 
 
 def test_summary_says_what_a_buyer_asks_first(published: Layout) -> None:

@@ -34,6 +34,7 @@ TAGS = {
 ADDRESSES = (
     *("#", "data:image/svg+xml;base64,", "index.html", "compare.html", "provenance.html", "zh/"),
     *(f"{many.CAMPAIGN}/", f"{gpus.CAMPAIGN}/"),
+    *("decision.pdf", *(f"{name}.html" for name in PAGES)),
 )
 """How what pages link to and show begins."""
 WORDS = TEXT.partition("\x1b")[0]

@@ -10,6 +10,7 @@ import pytest
 
 from commwall.analysis import breakeven, census, columns
 from commwall.analysis.mitigations import table as mitigations
+from commwall.analysis.scaling import tables as scaling
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.site.downloads import DESCRIPTIONS
@@ -19,6 +20,7 @@ from tests.notebooks.conftest import campaign_page
 COLUMNS = {
     **columns.COLUMNS,
     **breakeven.COLUMNS,
+    **scaling.COLUMNS,
     **census.COLUMNS,
     **mitigations.COLUMNS,
 }
@@ -192,6 +194,11 @@ def test_rounds_hold_the_golden_values(published: Layout) -> None:
     raw = _table(published, "measurements")
     warmup = raw[(raw["platform"] == FAST) & (raw["phase"] == "warmup") & (raw["leg"] == "full")]
     assert len(warmup) == 5
+
+
+def test_the_verb_sets_the_sheet_that_the_decision_report_links_to(published: Layout) -> None:
+    assert 'href="decision.pdf"' in _page(published, "decision")
+    assert (published.notebooks_dir(CAMPAIGN) / "decision.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_campaign_that_cannot_be_read_is_named(tmp_path: Path) -> None:

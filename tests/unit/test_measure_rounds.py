@@ -111,7 +111,8 @@ def test_all_that_is_due_is_measured_and_then_nothing(tmp_path: Path) -> None:
     state = read_state(Layout(tmp_path).state_path("demo", "training"))
     assert (state.due, state.looked_at) == ((), None)
     assert {f.standing for f in state.findings} == {"fresh"}
-    assert re.search(r"round 1 of 2, fast \(launch 1 of 4\), about .* left", said[0])
+    assert re.fullmatch(r"case 1 of 4 \(round 1 of 2, fast\): ok-1, \d+ s left", said[0])
+    assert len(said) == 4, "one line a case"
     assert measure_suite(order).measured == 0
 
 
@@ -130,6 +131,19 @@ def test_a_run_with_little_time_begins_no_round_that_would_be_cut_short(
     assert "still due: round 2" in said[-1]
     assert measure_suite(replace(order, within_s=0.5)).left == (2,)
     assert measure_suite(order).measured == 2
+
+
+def test_a_run_measures_only_the_cases_that_it_is_asked_for(tmp_path: Path) -> None:
+    order = checkout(tmp_path, planned("ok-1", "ok-2"))
+    attempt = measure_suite(replace(order, cases=("ok-2",)))
+    assert (attempt.measured, attempt.left) == (2, ())
+    assert {name.split("/")[2] for name in records(tmp_path)} == {"ok-2"}
+    state = read_state(Layout(tmp_path).state_path("demo", "training"))
+    assert [due.cases for due in state.due] == [("ok-1",)]
+    assert measure_suite(order).measured == 2
+    assert measure_suite(order).measured == 0
+    with pytest.raises(PlanError, match="does not measure these cases"):
+        measure_suite(replace(order, cases=("ok-3",)))
 
 
 def test_a_record_holds_what_is_needed_to_judge_it(tmp_path: Path) -> None:

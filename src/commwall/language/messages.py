@@ -12,15 +12,16 @@ from pathlib import Path
 
 from babel.messages.extract import extract_from_file
 
-from commwall.language.catalogues import NOT_DONE, read, write
+from commwall.language.catalogues import NOT_DONE, translations, write
 from commwall.language.markdown import paragraphs
 from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
 from commwall.schema.claims import ClaimsFile
+from commwall.schema.metric import DESIGN
 from commwall.schema.metrics import METRICS
 from commwall.schema.parsing import parse_model, parse_yaml
 
 PACKAGE = CATALOGUES.parent
-PLACES = {"tr": 0, "trn": 1, "tr_later": 0}
+PLACES = {"tr": 0, "trn": 1, "tr_later": 0, "phrase": 0, "Asked": 0}
 """Function -> which of its arguments is the message."""
 IN_TEMPLATES = {"tr": None, "_": None}
 _MARKDOWN = re.compile(r"^# %% \[markdown\]\n((?:#.*\n?)+)", re.MULTILINE)
@@ -49,7 +50,7 @@ def update(root: Path) -> dict[str, int]:
     wanted, missing = messages(root), {}
     for language in LANGUAGES.keys() - {ENGLISH}:
         folder = CATALOGUES / language
-        known = {k: v for path in sorted(folder.glob("*.po")) for k, v in read(path).items()}
+        known = translations(folder)
         for path in folder.glob("*.po"):
             if path.stem not in wanted:
                 path.unlink()
@@ -90,21 +91,24 @@ def _of_claim_files(folder: Path) -> Iterator[str]:
         yield from (file.title, file.source)
         for claim in file.claims:
             yield claim.says
-            yield from (own.words for own in (*claim.unknowns.values(), *claim.shown.values()))
+            yield from (unknown.words for unknown in claim.unknowns.values())
+            yield from (shown.words for shown in claim.shown.values())
 
 
 def _of_metrics() -> Iterator[str]:
+    yield DESIGN
     for metric in METRICS.values():
-        yield from (metric.label, metric.unit)
+        yield from (metric.label, metric.unit, metric.definition)
 
 
 def _of_notebooks(folder: Path) -> Iterator[str]:
-    """Paragraphs of markdown cells, and sentences (captions) in code cells."""
+    """Paragraphs of markdown cells; in code cells sentences (captions) and keys (table heads)."""
     for path in sorted(folder.glob("*.py")):
         source = path.read_text(encoding="utf-8")
         for cell in _MARKDOWN.findall(source):
             lines = (line.removeprefix("#").removeprefix(" ") for line in cell.splitlines())
             yield from (text for _, text in paragraphs("\n".join(lines)))
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield node.value
+            keys = [key for key in node.keys if key] if isinstance(node, ast.Dict) else []
+            texts = [one.value for one in (node, *keys) if isinstance(one, ast.Constant)]
+            yield from (text for text in texts if isinstance(text, str) and (keys or " " in text))

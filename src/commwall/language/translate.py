@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from commwall.schema.errors import CommwallError
+from commwall.schema.phrases import Phrase
 from commwall.schema.units import quantity_text as english_quantity_text
 
 ENGLISH = "en"
@@ -92,6 +93,13 @@ def tr_later(message: str, /) -> str:
     Where it is shown it goes through `tr`.
     """
     return message
+
+
+def said(phrase: Phrase) -> str:
+    """A phrase of schema in the language spoken."""
+    values = dict(phrase.values)
+    nested = {name: said(own) for name, own in values.items() if isinstance(own, Phrase)}
+    return tr(phrase.message, **values | nested)
 
 
 def listed(words: Iterable[str]) -> str:

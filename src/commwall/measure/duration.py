@@ -4,9 +4,10 @@ Layer: measure. Reads and writes no file.
 """
 
 from collections.abc import Mapping, Sequence
+from math import comb
 from typing import Literal, NamedTuple
 
-from commwall.schema.case import Case, SuiteName, TrainingCase
+from commwall.schema.case import TRAFFIC, Case, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.mitigation import PriceCase, StepCase
 from commwall.schema.plan import Plan, PlannedSuite
 from commwall.schema.units import significant
@@ -18,6 +19,8 @@ POINT_SHARE = 2.0
 TRANSFER_S = 2.0
 """The known transfer of a launch on GPUs, with the quiet around it [s]."""
 
+READ_OFF_RANKS = 2
+"""Processes of the launches of which the allowances are."""
 STEP_BLOCKS = 4
 """Blocks of a step with a mitigation and of the step without, A B B A."""
 PRICE_BATCH_S = 0.004
@@ -76,14 +79,26 @@ ten). In training a case took 7 to 16 s besides its windows: large models most, 
 than over NVLink. The first launch that compiles takes up to a minute more for each model."""
 
 
-def expected_launch_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
-    """Expected duration of one launch: windows, warm-ups and allowances [s]."""
+def expected_launch_s(
+    cases: Sequence[Case], device: Literal["cpu", "cuda"], ranks: int = READ_OFF_RANKS
+) -> float:
+    """Expected duration of one launch: windows, warm-ups and allowances [s].
+
+    Args:
+        cases: what it measures.
+        device: where.
+        ranks: processes.
+    """
+    cases_s = sum(expected_case_s(case, device, ranks) for case in cases)
+    return expected_start_s(cases, device) + cases_s
+
+
+def expected_start_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
+    """Expected time of a launch besides its cases [s]."""
     allowance = ALLOWANCES[device]
     exchanging = any(case.suite != "memory" for case in cases)
     transfer_s = TRANSFER_S if device == "cuda" and exchanging else 0.0
-    cases_s = sum(_expected_case_s(case, allowance) for case in cases)
-    launch_s = max((allowance.launch_s[case.suite] for case in cases), default=0.0)
-    return launch_s + transfer_s + cases_s
+    return max((allowance.launch_s[case.suite] for case in cases), default=0.0) + transfer_s
 
 
 def expected_suite_s(plan: Plan, suite: PlannedSuite) -> float:
@@ -94,7 +109,8 @@ def expected_suite_s(plan: Plan, suite: PlannedSuite) -> float:
 def expected_platform_s(plan: Plan, suite: PlannedSuite, platform: str) -> float:
     """Expected duration of all rounds of a suite on one platform [s]."""
     cases = [suite.cases[name] for name in suite.platforms[platform]]
-    return suite.rounds * expected_launch_s(cases, plan.platform(platform).device)
+    place = plan.platform(platform)
+    return suite.rounds * expected_launch_s(cases, place.device, place.world_size)
 
 
 def expected_plan_s(plan: Plan) -> float:
@@ -122,14 +138,29 @@ def basis_text(plan: Plan, suite: PlannedSuite) -> str:
     return f"windows, {warmup}{launch} s a launch, {case} s a case{leg}"
 
 
-def _expected_case_s(case: Case, allowance: Allowance) -> float:
+def expected_case_s(
+    case: Case, device: Literal["cpu", "cuda"], ranks: int = READ_OFF_RANKS
+) -> float:
+    """Expected time of one case within a launch of so many processes [s]."""
+    allowance = ALLOWANCES[device]
     if isinstance(case, PriceCase):
         return PRICE_BATCH_S * case.batches * (1 + 2 * case.seeds)
     if isinstance(case, TrainingCase | StepCase):
         legs, models = (len(case.legs), 1) if isinstance(case, TrainingCase) else (STEP_BLOCKS, 2)
         leg_s = allowance.leg_s + allowance.warmup_share * case.windows.warmup_max_s
         return models * allowance.case_s + _timed_s(case) + leg_s * legs
-    return case.points * (POINT_SHARE * case.window_s + allowance.point_s[case.suite])
+    point_s = POINT_SHARE * case.window_s + allowance.point_s[case.suite]
+    return _turns(case, ranks) * case.points * point_s
+
+
+def _turns(case: Case, ranks: int) -> float:
+    """How many times as long as with READ_OFF_RANKS processes a case takes: copies between devices
+    are timed pair after pair, some others process after process [1]."""
+    if not isinstance(case, MemoryCase):
+        return 1.0
+    if TRAFFIC[case.operation].between == "peer":
+        return comb(ranks, 2) / comb(READ_OFF_RANKS, 2)
+    return ranks / READ_OFF_RANKS if case.ranks == "one_at_a_time" else 1.0
 
 
 def _timed_s(case: Case) -> float:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from commwall.language.translate import listed, tr
+
 
 @dataclass(frozen=True, repr=False)
 class Html:
@@ -35,6 +37,11 @@ def paragraph(text: str, kind: str = "") -> Html:
     return Html(f'<p class="{escape(kind)}">{escape(text)}</p>')
 
 
+def code(text: str) -> Html:
+    """Something to type."""
+    return Html(f"<pre><code>{escape(text)}</code></pre>")
+
+
 def heading(text: str) -> Html:
     """A heading below the page's title."""
     return Html(f"<h2>{escape(text)}</h2>")
@@ -43,6 +50,14 @@ def heading(text: str) -> Html:
 def bullets(lines: Iterable[str]) -> Html:
     """A list, one line an item."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return Html(f"<ul>{items}</ul>")
+
+
+def links(targets: Iterable[tuple[str, str]]) -> Html:
+    """A list of links; each an address and its words."""
+    items = "".join(
+        f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for address, words in targets
+    )
     return Html(f"<ul>{items}</ul>")
 
 
@@ -65,9 +80,11 @@ def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, s
         of: cases of the whole table.
     """
     if len(cases) == 1:
-        return cases[0], f"none: {reason}"
-    head = f"all {len(cases)}" if len(cases) == of else f"{len(cases)} more"
-    return head, f"none: {reason} ({', '.join(cases)})"
+        return cases[0], tr("none: {reason}", reason=reason)
+    n = len(cases)
+    head = tr("all {n}", n=n) if n == of else tr("{n} more", n=n)
+    named = listed(cases)
+    return head, tr("none: {reason} ({cases})", reason=reason, cases=named)
 
 
 def folded(title: str, content: Html) -> Html:

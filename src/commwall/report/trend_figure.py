@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.analysis.trends import Point, Trend
+from commwall.language.translate import quantity_text, tr
 from commwall.report.style import INK, MUTED, Look, looks_of, new_figure, title_figure
-from commwall.schema.units import quantity_text
 
 _PANEL_IN = 1.35
 _ALIKE = 1.3
@@ -42,7 +42,7 @@ def trend_figure(trends: Sequence[Trend]) -> Figure:
             _draw_trend(axes, trend, looks[trend.platform])
         for point, _ in marks:
             axes.axvline(_place(point), color=MUTED, linestyle=":", linewidth=1)
-        axes.set_title(f"case {panel[0].case}")
+        axes.set_title(tr("case {case}", case=panel[0].case))
         _axes(axes, panel[0])
         axes.sharex(axes_of[-1])
         axes.tick_params(labelbottom=axes is axes_of[-1])
@@ -50,7 +50,8 @@ def trend_figure(trends: Sequence[Trend]) -> Figure:
     _name_versions(axes_of[0], marks)
     _legend(figure, axes_of)
     quantity = trends[0].quantity
-    words = f"{quantity.label[:1].upper()}{quantity.label[1:]} over time"
+    label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    words = tr("{quantity} over time", quantity=label)
     title_figure(figure, words, emulated=any(trend.emulated for trend in trends))
     return figure
 
@@ -108,7 +109,7 @@ def _version_changes(points: list[Point]) -> list[tuple[Point, str]]:
     ordered = sorted(points, key=lambda point: point.measured_at)
     found = []
     for before, point in zip(ordered, ordered[1:], strict=False):
-        new = [f"{k} {v}" for k, v in point.versions.items() if before.versions.get(k) != v]
+        new = [f"{tr(k)} {v}" for k, v in point.versions.items() if before.versions.get(k) != v]
         if new:
             found.append((point, "\n".join(new)))
     return found
