@@ -18,8 +18,9 @@ from commwall.report.decision.money import money_lines
 from commwall.report.decision.words import far_words, row_words, sure_lines
 from commwall.report.energy import NOT_COUNTED
 from commwall.report.money import MoneyPage
-from commwall.report.narrative import measured_text, not_covered_lines, records_digest
+from commwall.report.narrative import measured_text, not_covered_lines
 from commwall.report.overview import Answer, capital, lowered, why_no_verdict
+from commwall.report.provenance import records_digest
 from commwall.schema.plan import Comparison
 
 ENERGY = TOPICS[1]
