@@ -1,5 +1,6 @@
 """Pages follow the evidence and the code that draws them, and nothing else."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -117,7 +118,12 @@ def test_report_builds_and_loads_nothing(rendered: Checkout, tmp_path: Path) -> 
     run = rendered.snakemake("--report", str(page))
     assert run.code == 0, run.output
     text = page.read_text(encoding="utf-8")
-    assert "throughput.html" in text
+    told = [json.loads(labels) for labels in re.findall(r'"labels": (\{.*?\})', text)]
+    pages = [(labels["page"], labels.get("language")) for labels in told]
+    assert {("Throughput", "English"), ("Throughput", "中文"), ("Landing page", None)} <= set(pages)
+    assert len(pages) == len(set(pages)), "no two pages are told alike"
+    captions = ("verdicts first", "A page about all campaigns", "Landing page of all campaigns")
+    assert sum(map(text.count, captions)) == len(pages), "each has its caption"
     assert not re.search(
         r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\W?(?:https?:)?//", text
     )

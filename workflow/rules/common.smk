@@ -6,7 +6,7 @@ import signal
 import sys
 
 from commwall.host.locks import hold_checkout
-from commwall.language.translate import folder_of
+from commwall.language.translate import LANGUAGES, folder_of
 from commwall.records.state import read_state
 from commwall.report.pages import DECISION, GENERAL_PAGES, PAGES, pages_for
 
@@ -107,6 +107,13 @@ def pages_of(campaigns: list[str]) -> list[str]:
 def language_of(wildcards) -> str:
     """Language of a page."""
     return FOLDERS[wildcards.into]
+
+
+def labels_of(wildcards) -> dict[str, str]:
+    """How a page is told apart in Snakemake's own report."""
+    name = wildcards.get("notebook") or wildcards.general
+    title, _, _ = (PAGES | GENERAL_PAGES)[name].title.partition(":")
+    return {"page": title, "language": LANGUAGES[language_of(wildcards)]}
 
 
 def read_beside(wildcards) -> list[str]:

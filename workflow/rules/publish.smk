@@ -10,7 +10,12 @@ rule publish_site:
         code=".cw/code/report.digest",
         environment=".envs/report/manifest.json",
     output:
-        landing=report("results/site/index.html", caption="../report/site.rst"),
+        landing=report(
+            "results/site/index.html",
+            caption="../report/site.rst",
+            category="Start here",
+            labels={"page": "Landing page"},
+        ),
     log:
         "logs/publish_site.log",
     params:

@@ -15,7 +15,7 @@ rule render_notebook:
             "results/{c}/notebooks/{into}{notebook}.html",
             caption="../report/notebook.rst",
             category="{c}",
-            labels={"page": "{notebook}", "language": language_of},
+            labels=labels_of,
         ),
         executed="results/{c}/notebooks/{into}{notebook}.ipynb",
     log:
@@ -61,9 +61,9 @@ rule render_general:
     output:
         page=report(
             "results/pages/{into}{general}.html",
-            caption="../report/notebook.rst",
+            caption="../report/general.rst",
             category="all campaigns",
-            labels={"page": "{general}", "language": language_of},
+            labels=labels_of,
         ),
         executed="results/pages/{into}{general}.ipynb",
     log:

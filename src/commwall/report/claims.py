@@ -132,9 +132,12 @@ def headline(page: ClaimsPage) -> Html:
 
 def counts(page: ClaimsPage) -> Html:
     """Number of each verdict by text, with what the verdicts mean."""
-    rows = [(text.file.title, *_numbers(text.judged)) for text in page.texts]
+    rows = [(tr(text.file.title), *_numbers(text.judged)) for text in page.texts]
     heads = (tr("text"), *(tr(WORDS[outcome]) for outcome in OUTCOMES), tr("all"))
-    meanings = bullets(f"{tr(WORDS[outcome])}: {tr(MEANINGS[outcome])}" for outcome in OUTCOMES)
+    meanings = bullets(
+        tr("{what}: {value}", what=tr(WORDS[outcome]), value=tr(MEANINGS[outcome]))
+        for outcome in OUTCOMES
+    )
     all_of_them = (tr("all"), *_numbers(page.judged))
     return joined([table(heads, [*rows, all_of_them], tr("Verdicts by text.")), meanings])
 
@@ -154,8 +157,8 @@ def _text(page: ClaimsPage, text: Text) -> tuple[Html, ...]:
     sources = dict.fromkeys(source for judged in text.judged for source in judged.sources)
     folds = tr("{n} sources of the constants used", n=len(sources))
     return (
-        heading(text.file.title),
-        table(heads, rows, tr("Claims of: {source}.", source=text.file.source)),
+        heading(tr(text.file.title)),
+        table(heads, rows, tr("Claims of: {source}.", source=tr(text.file.source))),
         folded(folds, bullets(sources)),
     )
 
@@ -166,10 +169,10 @@ def _row(page: ClaimsPage, judged: Judged) -> tuple[str, ...]:
     reasons += [
         tr("Besides, {verdict}: {why}", verdict=tr(WORDS[f.outcome]), why=f.words) for f in others
     ]
-    known = [f"{value.words}: {value.text}" for value in judged.values]
+    known = [tr("{what}: {value}", what=own.words, value=own.text) for own in judged.values]
     known += [_measured_text(each) for each in page.measured if each.claim == judged.claim.id]
     return (
-        judged.claim.says,
+        tr(judged.claim.says),
         tr(WORDS[judged.verdict]),
         tr(". ").join(reasons),
         clauses(known) or tr("nothing on file"),

@@ -240,13 +240,17 @@ def _change_text(trend: Trend, confidence: float) -> str:
 
 def _change_row(trend: Trend, confidence: float) -> tuple[str, ...]:
     first, last = trend.points[0], trend.points[-1]
-    dated = (f"{_value_text(trend, p)}, {p.measured_at:{_DAY}}" for p in (first, last))
+    dated = (
+        tr("{value}, {date}", value=_value_text(trend, point), date=f"{point.measured_at:{_DAY}}")
+        for point in (first, last)
+    )
     versions = (
         f"{tr(what)} {_version(first, what)} → {_version(last, what)}"
         for what in VERSIONS
         if first.versions.get(what) != last.versions.get(what)
     )
-    what, count = f"{trend.case}, {last.label}", str(len(trend.points))
+    what = tr("{case}, {platform}", case=trend.case, platform=last.label)
+    count = str(len(trend.points))
     ratio = _change_text(trend, confidence)
     return what, count, *dated, ratio, clauses(versions) or tr("none")
 
