@@ -90,9 +90,7 @@ def write_campaign(root: Path, number: int) -> None:
     own, layout = plan(number), Layout(root)
     _write(layout.plan_path(own.id), model_text(own))
     for record in records(own, number):
-        place = record.id
-        path = layout.record_path(own.id, place.platform, place.suite, place.case, place.round)
-        _write(path, model_text(record))
+        _write(layout.path_of(record.id), model_text(record))
 
 
 def records(own: Plan, number: int) -> Iterator[Record]:

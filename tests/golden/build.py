@@ -172,7 +172,7 @@ def _software() -> SoftwareFacts:
     )
 
 
-def steps(legs: Mapping[Leg, float]) -> Iterable[Series]:
+def steps(legs: Mapping[Leg, float], ranks: int = 2) -> Iterable[Series]:
     """Warm-up and steps of each leg, from its time [ms]."""
     for leg, milliseconds in legs.items():
         slowest = [milliseconds / 1000 * factor for factor in STEP_PATTERN]
@@ -180,8 +180,8 @@ def steps(legs: Mapping[Leg, float]) -> Iterable[Series]:
         if leg == "single":
             yield _step_series(leg, 0, "measured", slowest)
             continue
-        for rank in (0, 1):
-            own = [t if i % 2 == rank else t - 0.001 for i, t in enumerate(slowest)]
+        for rank in range(ranks):
+            own = [t if i % ranks == rank else t - 0.001 for i, t in enumerate(slowest)]
             yield _step_series(leg, rank, "measured", own)
 
 

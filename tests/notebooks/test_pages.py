@@ -10,6 +10,7 @@ import pytest
 
 from commwall.analysis import breakeven, census, columns
 from commwall.analysis.mitigations import table as mitigations
+from commwall.analysis.scaling import tables as scaling
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.site.downloads import DESCRIPTIONS
@@ -19,6 +20,7 @@ from tests.notebooks.conftest import campaign_page
 COLUMNS = {
     **columns.COLUMNS,
     **breakeven.COLUMNS,
+    **scaling.COLUMNS,
     **census.COLUMNS,
     **mitigations.COLUMNS,
 }

@@ -147,5 +147,5 @@ def test_a_campaign_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     write(tmp_path, AFTER)
     indexed(tmp_path, CAMPAIGN)
     page = open_trends(tmp_path, 0.95)
-    assert page.campaigns == (CAMPAIGN,)
+    assert [each.campaign for each in page.campaigns] == [CAMPAIGN]
     assert page.unread == (f"{AFTER}: the campaign has no index yet",)

@@ -133,6 +133,19 @@ def test_a_run_with_little_time_begins_no_round_that_would_be_cut_short(
     assert measure_suite(order).measured == 2
 
 
+def test_a_run_measures_only_the_cases_that_it_is_asked_for(tmp_path: Path) -> None:
+    order = checkout(tmp_path, planned("ok-1", "ok-2"))
+    attempt = measure_suite(replace(order, cases=("ok-2",)))
+    assert (attempt.measured, attempt.left) == (2, ())
+    assert {name.split("/")[2] for name in records(tmp_path)} == {"ok-2"}
+    state = read_state(Layout(tmp_path).state_path("demo", "training"))
+    assert [due.cases for due in state.due] == [("ok-1",)]
+    assert measure_suite(order).measured == 2
+    assert measure_suite(order).measured == 0
+    with pytest.raises(PlanError, match="does not measure these cases"):
+        measure_suite(replace(order, cases=("ok-3",)))
+
+
 def test_a_record_holds_what_is_needed_to_judge_it(tmp_path: Path) -> None:
     measure_suite(checkout(tmp_path, planned("ok-1")))
     pair = [

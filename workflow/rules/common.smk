@@ -21,6 +21,7 @@ ALL = [campaign.id for campaign in SITUATION.campaigns]
 OWN = [campaign.id for campaign in SITUATION.campaigns if campaign.mine]
 SUITES = {campaign.id: campaign.suites for campaign in SITUATION.campaigns}
 READABLE = [c for c in ALL if SUITES[c]]
+LADDERS = [c.id for c in SITUATION.campaigns if c.several_sizes]
 CONFIDENCE = SITUATION.config.confidence
 NODES = {campaign.id: campaign.nodes for campaign in SITUATION.campaigns}
 FOLDERS = {
@@ -95,7 +96,10 @@ def pages_of(campaigns: list[str]) -> list[str]:
         for into in FOLDERS
         for name in (
             f"{DECISION}.pdf",
-            *(f"{notebook}.html" for notebook in pages_for(set(SUITES[c]))),
+            *(
+                f"{notebook}.html"
+                for notebook in pages_for(set(SUITES[c]), several_sizes=c in LADDERS)
+            ),
         )
     ]
 

@@ -32,6 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="begin no round that is not expected to end in this time; the next run goes on",
     )
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        default=(),
+        metavar="CASE",
+        help="measure only these cases of the suite now; the others stay owed",
+    )
     accept_parent(parser)
 
 
@@ -73,6 +80,7 @@ def _measure(arguments: argparse.Namespace) -> int:
             logs=log.with_suffix(""),
             say=say,
             within_s=arguments.within,
+            cases=tuple(arguments.cases),
         )
         attempt = measure_suite(order)
         if attempt.refused:

@@ -8,6 +8,7 @@ from commwall.analysis.census import census_tables
 from commwall.analysis.files import write_tables
 from commwall.analysis.mitigations.table import mitigation_tables
 from commwall.analysis.result import analyse_campaign
+from commwall.analysis.scaling.tables import scaling_tables
 from commwall.analysis.tables import tidy_tables
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
@@ -29,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     parts = (
         tidy_tables(analysis),
         break_even(analysis),
+        scaling_tables(analysis),
         mitigation_tables(analysis),
         census_tables(analysis),
     )

@@ -4,9 +4,10 @@ Layer: measure. Reads and writes no file.
 """
 
 from collections.abc import Mapping, Sequence
+from math import comb
 from typing import Literal, NamedTuple
 
-from commwall.schema.case import Case, SuiteName, TrainingCase
+from commwall.schema.case import TRAFFIC, Case, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.mitigation import PriceCase, StepCase
 from commwall.schema.plan import Plan, PlannedSuite
 from commwall.schema.units import significant
@@ -18,6 +19,8 @@ POINT_SHARE = 2.0
 TRANSFER_S = 2.0
 """The known transfer of a launch on GPUs, with the quiet around it [s]."""
 
+READ_OFF_RANKS = 2
+"""Processes of the launches of which the allowances are."""
 STEP_BLOCKS = 4
 """Blocks of a step with a mitigation and of the step without, A B B A."""
 PRICE_BATCH_S = 0.004
@@ -76,9 +79,17 @@ ten). In training a case took 7 to 16 s besides its windows: large models most, 
 than over NVLink. The first launch that compiles takes up to a minute more for each model."""
 
 
-def expected_launch_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
-    """Expected duration of one launch: windows, warm-ups and allowances [s]."""
-    cases_s = sum(expected_case_s(case, device) for case in cases)
+def expected_launch_s(
+    cases: Sequence[Case], device: Literal["cpu", "cuda"], ranks: int = READ_OFF_RANKS
+) -> float:
+    """Expected duration of one launch: windows, warm-ups and allowances [s].
+
+    Args:
+        cases: what it measures.
+        device: where.
+        ranks: processes.
+    """
+    cases_s = sum(expected_case_s(case, device, ranks) for case in cases)
     return expected_start_s(cases, device) + cases_s
 
 
@@ -98,7 +109,8 @@ def expected_suite_s(plan: Plan, suite: PlannedSuite) -> float:
 def expected_platform_s(plan: Plan, suite: PlannedSuite, platform: str) -> float:
     """Expected duration of all rounds of a suite on one platform [s]."""
     cases = [suite.cases[name] for name in suite.platforms[platform]]
-    return suite.rounds * expected_launch_s(cases, plan.platform(platform).device)
+    place = plan.platform(platform)
+    return suite.rounds * expected_launch_s(cases, place.device, place.world_size)
 
 
 def expected_plan_s(plan: Plan) -> float:
@@ -126,8 +138,10 @@ def basis_text(plan: Plan, suite: PlannedSuite) -> str:
     return f"windows, {warmup}{launch} s a launch, {case} s a case{leg}"
 
 
-def expected_case_s(case: Case, device: Literal["cpu", "cuda"]) -> float:
-    """Expected time of one case within a launch [s]."""
+def expected_case_s(
+    case: Case, device: Literal["cpu", "cuda"], ranks: int = READ_OFF_RANKS
+) -> float:
+    """Expected time of one case within a launch of so many processes [s]."""
     allowance = ALLOWANCES[device]
     if isinstance(case, PriceCase):
         return PRICE_BATCH_S * case.batches * (1 + 2 * case.seeds)
@@ -135,7 +149,18 @@ def expected_case_s(case: Case, device: Literal["cpu", "cuda"]) -> float:
         legs, models = (len(case.legs), 1) if isinstance(case, TrainingCase) else (STEP_BLOCKS, 2)
         leg_s = allowance.leg_s + allowance.warmup_share * case.windows.warmup_max_s
         return models * allowance.case_s + _timed_s(case) + leg_s * legs
-    return case.points * (POINT_SHARE * case.window_s + allowance.point_s[case.suite])
+    point_s = POINT_SHARE * case.window_s + allowance.point_s[case.suite]
+    return _turns(case, ranks) * case.points * point_s
+
+
+def _turns(case: Case, ranks: int) -> float:
+    """How many times as long as with READ_OFF_RANKS processes a case takes: copies between devices
+    are timed pair after pair, some others process after process [1]."""
+    if not isinstance(case, MemoryCase):
+        return 1.0
+    if TRAFFIC[case.operation].between == "peer":
+        return comb(ranks, 2) / comb(READ_OFF_RANKS, 2)
+    return ranks / READ_OFF_RANKS if case.ranks == "one_at_a_time" else 1.0
 
 
 def _timed_s(case: Case) -> float:

@@ -63,7 +63,7 @@ def why_not(asked: PlatformConfig, machine: MachineFacts) -> str | None:
     """Why a machine does not have a platform; None if it has."""
     count = len(machine.gpus)
     least = 1 if asked.world_size == "all" else asked.world_size // asked.nodes
-    if asked.device == "cuda" and asked.where is None and count < least:
+    if asked.device == "cuda" and count < least and (asked.where is None or least > 2):
         return f"it needs {least} GPUs{' on each node' * (asked.nodes > 1)}, here are {count}"
     if asked.where is None:
         return None

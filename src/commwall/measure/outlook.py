@@ -58,5 +58,6 @@ def _outlook(root: Path, plan: Plan, identity: str) -> Outlook:
             cases[suite.suite] = sum(len(visit.cases) for visit in due)
         for visit in due:
             own = [suite.cases[name] for name in visit.cases]
-            expected_s += expected_launch_s(own, plan.platform(visit.platform).device)
+            place = plan.platform(visit.platform)
+            expected_s += expected_launch_s(own, place.device, place.world_size)
     return Outlook(plan, cases, expected_s)

@@ -52,7 +52,7 @@ def measure_suite(order: Order) -> Attempt:
     shutil.rmtree(order.launches_dir, ignore_errors=True)
     setting = take_setting(order.root, plan, order.suite, machine, manifest)
     key = setting.protocol.freshness_key
-    due = todo(plan, order.suite, examine(layout, plan, order.suite, key))
+    due = _asked(todo(plan, order.suite, examine(layout, plan, order.suite, key)), order)
     if due:
         others = other_nodes(plan, order.suite)
         if isinstance(others, str):
@@ -82,7 +82,27 @@ def _plan_with_suite(layout: Layout, order: Order) -> Plan:
             expected=f"one of: {', '.join(suites)}",
             next_step="name one of them, or add cases of the suite to the campaign file",
         )
+    known = plan.suite(order.suite).cases
+    if strangers := [case for case in order.cases if case not in known]:
+        raise PlanError(
+            "a campaign does not measure these cases",
+            where=f"results/{order.campaign}/plan.json",
+            found=", ".join(strangers),
+            expected=f"some of: {', '.join(known)}",
+            next_step="name cases of the suite, or leave --cases out for all",
+        )
     return plan
+
+
+def _asked(due: Sequence[Due], order: Order) -> tuple[Due, ...]:
+    """What is due of the cases that the run is about."""
+    if not order.cases:
+        return tuple(due)
+    own = (
+        Due(round=each.round, cases=tuple(case for case in each.cases if case in order.cases))
+        for each in due
+    )
+    return tuple(each for each in own if each.cases)
 
 
 def visits(plan: Plan, suite: SuiteName, due: Sequence[Due]) -> tuple[Visit, ...]:

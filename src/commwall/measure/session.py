@@ -232,9 +232,10 @@ class Session:
 
     def _parts_s(self, visit: Visit) -> dict[Part, float]:
         """Expected time of the start of a visit's processes and of each of its cases [s]."""
-        device = self.setting.plan.platform(visit.platform).device
+        place = self.setting.plan.platform(visit.platform)
+        device, ranks = place.device, place.world_size
         cases = {name: self.suite.cases[name] for name in visit.cases}
-        parts_s = {name: expected_case_s(case, device) for name, case in cases.items()}
+        parts_s = {name: expected_case_s(case, device, ranks) for name, case in cases.items()}
         all_s = {START: expected_start_s(list(cases.values()), device), **parts_s}
         return {Part(visit.round, visit.platform, name): s for name, s in all_s.items()}
 

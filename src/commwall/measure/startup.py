@@ -28,6 +28,7 @@ from commwall.measure.configuration import (
 from commwall.measure.nodes import most_nodes, planned_machine
 from commwall.measure.planning import build_plan, campaign_id
 from commwall.records.freshness import code_digest, freshness_key
+from commwall.records.ladders import ladders
 from commwall.records.layout import Layout
 from commwall.records.predictions import is_published
 from commwall.records.state import write_state
@@ -56,6 +57,8 @@ class PreparedCampaign(Model):
     """Suites whose state was written; empty if the plan cannot be read."""
     nodes: dict[SuiteName, PositiveInt] = {}
     """Machines of each suite that is measured on more than one."""
+    several_sizes: bool = False
+    """True if a link is measured with several numbers of processes: a page is about that."""
     problems: tuple[str, ...] = ()
 
 
@@ -216,7 +219,9 @@ def _prepare_mine(
     suites = tuple(suite.suite for suite in plan.suites)
     nodes = {suite: most_nodes(plan, suite) for suite in suites}
     several = {suite: count for suite, count in nodes.items() if count > 1}
-    return PreparedCampaign(id=plan.id, mine=True, suites=suites, nodes=several)
+    return PreparedCampaign(
+        id=plan.id, mine=True, suites=suites, nodes=several, several_sizes=bool(ladders(plan))
+    )
 
 
 def _freeze(layout: Layout, plan: Plan) -> Plan:
@@ -249,7 +254,8 @@ def _look_at_other(root: Path, name: str) -> tuple[PreparedCampaign, Plan | None
     except CommwallError as error:
         return PreparedCampaign(id=name, mine=False, suites=(), problems=(str(error),)), None
     suites = tuple(suite.suite for suite in plan.suites)
-    return PreparedCampaign(id=name, mine=False, suites=suites), plan
+    sizes = bool(ladders(plan))
+    return PreparedCampaign(id=name, mine=False, suites=suites, several_sizes=sizes), plan
 
 
 def _others(root: Path, mine: tuple[PreparedCampaign, ...]) -> tuple[str, ...]:

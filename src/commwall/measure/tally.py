@@ -39,6 +39,8 @@ class Order:
     grace_s: float = GRACE_S
     within_s: float | None = None
     """No round is begun that is not expected to end within this time of the run's start [s]."""
+    cases: tuple[str, ...] = ()
+    """The only cases to measure now; none named are all."""
 
     @property
     def launches_dir(self) -> Path:

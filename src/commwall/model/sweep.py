@@ -2,6 +2,13 @@
 
 Layer: model. Reads and writes no file.
 
+With more ranks a ring all-reduce has more steps of smaller parts: of n ranks each passes on an n-th
+of its buffer in each of 2 (n - 1) steps. So on n ranks a buffer n / k times as large takes
+(n - 1) / (k - 1) times as long as on k ranks, if a step of the same bytes takes as long as before:
+what ranks share (a switch, bridges of the host) would have to carry that much more at once.
+
+Source of the steps of a ring: as in `commwall.model.collectives`.
+
 Times are joined from size to size, not fitted by one line of latency and rate: NCCL changes its
 protocol in between, which the joined times follow and a line does not. docs/decisions/021 has the
 misfits of both against what whole exchanges took.
@@ -31,6 +38,12 @@ class Sweep:
         (size, last), (time_s, last_s) = self.message_bytes[-2:], self.time_s[-2:]
         return last_s + beyond * max(0.0, last_s - time_s) / (last - size)
 
+    def of_ranks(self, ranks: int, wanted: int) -> "Sweep":
+        """The sweep that rings of `wanted` ranks would give, from this one of `ranks`."""
+        longer = (wanted - 1) / (ranks - 1)
+        sizes = _grown(self.message_bytes, ranks, wanted)
+        return Sweep(sizes, tuple(longer * time_s for time_s in self.time_s))
+
 
 @dataclass(frozen=True)
 class Contention:
@@ -48,6 +61,10 @@ class Contention:
         lost = between(self.message_bytes, self.lost, message_bytes)
         stretch = between(self.message_bytes, self.stretch, message_bytes)
         return min(1.0, max(0.0, lost)), max(1.0, stretch)
+
+    def of_ranks(self, ranks: int, wanted: int) -> "Contention":
+        """The same of rings of `wanted` ranks: where their steps have the same bytes."""
+        return replace(self, message_bytes=_grown(self.message_bytes, ranks, wanted))
 
 
 UNKNOWN = Contention((1,), (1.0,), (2.0,))
@@ -85,3 +102,8 @@ class Link:
         scale = exchange_s / self.exchange_s(bucket_bytes)
         times_s = tuple(scale * time_s for time_s in self.alone.time_s)
         return replace(self, alone=Sweep(self.alone.message_bytes, times_s))
+
+
+def _grown(message_bytes: Sequence[int], ranks: int, wanted: int) -> tuple[int, ...]:
+    """Buffers of which each of `wanted` ranks passes on as much as of these each of `ranks`."""
+    return tuple(size * wanted // ranks for size in message_bytes)

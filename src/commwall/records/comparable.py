@@ -123,14 +123,14 @@ def not_as_planned(record: Record, plan: Plan) -> str | None:
     The plan may have been edited, or the record may come from another one. A changed label
     changes no number.
     """
-    planned = plan.suite(record.id.suite).cases[record.id.case]
     sides = (
-        ("case", record.case, planned),
+        ("case", record.case, plan.suite(record.id.suite).cases[record.id.case]),
         ("platform", record.platform, plan.platform(record.id.platform)),
     )
     found = [
         _unlike(field, measured, asked)
         for place, own, wanted in sides
+        if own != wanted
         for field, measured, asked in _departures(place, _unlabelled(own), _unlabelled(wanted))
     ]
     if not found:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from commwall.language.translate import ENGLISH, folder_of
 from commwall.schema.base import NAME_PATTERN
+from commwall.schema.record import RecordId
 
 _CAMPAIGN = re.compile(NAME_PATTERN)
 TAKEN = frozenset({"site", "pages"})
@@ -43,7 +44,13 @@ class Layout:
 
     def record_path(self, campaign: str, platform: str, suite: str, case: str, round_: int) -> Path:
         """The record of one case on one platform in one round."""
-        return self.records_dir(campaign) / platform / suite / case / f"r{round_:02d}.json"
+        return self.records_dir(campaign).joinpath(platform, suite, case, f"r{round_:02d}.json")
+
+    def path_of(self, record: RecordId) -> Path:
+        """The place where a record of that identity belongs."""
+        return self.record_path(
+            record.campaign, record.platform, record.suite, record.case, record.round
+        )
 
     def attempt_path(self, campaign: str, suite: str) -> Path:
         """What the last run of the measuring verb did."""

@@ -6,7 +6,7 @@ ratios and squares, far from the file that holds it.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 LARGEST = 1e18
@@ -19,7 +19,7 @@ def implausible(content: Any) -> str | None:
     """The first number beyond all bounds, with its place; None if there is none.
 
     Args:
-        content: a record as JSON gives it.
+        content: a record, or a part of one, as JSON gives it; lists may be tuples.
     """
     return None if _within(content) else next(_beyond(content, ""), None)
 
@@ -31,7 +31,7 @@ def _within(content: Any) -> bool:
         kind = type(value)
         if kind is dict:
             found.extend(value.values())
-        elif kind is list:
+        elif kind is list or kind is tuple:
             found.extend(() if _within_ends(value) else value)
         elif kind is not float and kind is not int:
             continue
@@ -40,7 +40,7 @@ def _within(content: Any) -> bool:
     return True
 
 
-def _within_ends(values: list[Any]) -> bool:
+def _within_ends(values: Sequence[Any]) -> bool:
     """True for positive numbers within the bounds; False says nothing."""
     try:
         return bool(min(values) >= SMALLEST and max(values) <= LARGEST)
@@ -52,9 +52,9 @@ def _beyond(value: Any, place: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _beyond(item, f"{place}.{key}")
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
-            if isinstance(item, dict | list) or _is_beyond(item):
+            if isinstance(item, dict | list | tuple) or _is_beyond(item):
                 yield from _beyond(item, f"{place}.{number}")
     elif _is_beyond(value):
         told = abs(value) <= sys.float_info.max

@@ -1,77 +1,106 @@
-"""A stored record held against its digest without writing its numbers anew.
+"""A stored record, read and held against its digest without writing its numbers anew.
 
-Layer: records. Reads no file. Most of a record are lists of values. In the canonical text, of which
-the digest is taken, they stand as they stand in the file, but for blanks. Here they are set aside
-while the rest is brought into canonical form, and put back as they are, which is several times
-faster than reading and writing each number. Whatever looks otherwise than
+Layer: records. Reads no file. Most of a record are series: a head, and values. In the canonical
+text, of which the digest is taken, the values stand as they stand in the file, but for blanks, and
+heads recur from record to record. So values are taken as they are, each head is brought into
+canonical form once, and only the rest of a record is worked on. Whatever looks otherwise than
 `commwall.records.store.model_text` writes it is left to the careful reader there, which also words
 what is wrong.
 """
 
 import hashlib
-import re
+from functools import lru_cache
 from typing import Any
 
 from pydantic_core import from_json
 
+from commwall.records.plausible import implausible
 from commwall.schema.base import canonical_json
-from commwall.schema.errors import ConfigError
-from commwall.schema.parsing import MOST_VALUES, parse_json
+from commwall.schema.parsing import MOST_VALUES
+from commwall.schema.record import Record
 
-_STORED = b'"values": ['
-_PLACE = re.compile(rb'"values":(\d+)')
-_BETWEEN = b"],["
-_OF_LISTS = b"0123456789+-.eE,[]"
-"""All that lists of numbers are written with."""
+_BEFORE_SERIES = b'\n  "series": [\n    {\n'
+_BETWEEN_SERIES = b"]\n    },\n    {\n"
+_AFTER_SERIES = b"]\n    }\n  ],\n"
+_VALUES = b'"values": ['
+_OF_NUMBERS = b"0123456789+-.eE,"
+"""All that lists of numbers are written with, but blanks."""
+_QUOTES_OF_DIGEST = 4
+_LONGEST_HEAD = 1000
+"""Characters; those of today have 200."""
 
 
-def verified_content(text: bytes) -> dict[str, Any] | None:
-    """The content of a record whose text matches the digest that stands in it.
+def sealed_record(text: bytes) -> Record | None:
+    """The record that a text holds, if it matches the digest that stands in it.
 
     Args:
         text: the file, as it is.
 
     Returns:
-        The whole content, the digest too; None if this way cannot tell, which says nothing
-        against the record.
+        None if this way cannot tell, which says nothing against the record.
     """
-    rest, lists = _set_aside(text)
-    compact = _BETWEEN.join(lists).replace(b", ", b",")
-    if compact.translate(None, _OF_LISTS) or text.count(b",") > MOST_VALUES:
+    if len(text) > MOST_VALUES and text.count(b",") > MOST_VALUES:
         return None
     try:
-        content = parse_json(rest, "")
-        told = content.pop("digest")
-        canonical = _put_back(canonical_json(content).encode(), compact.split(_BETWEEN))
-        if hashlib.sha256(canonical).hexdigest() != told:
-            return None
-        values = from_json(b"[[" + compact + b"]]")
-        for series, own in zip(content["series"], values, strict=True):
-            series["values"] = own
-    except (ConfigError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        record = Record.model_validate_json(text)
+        canonical = _canonical_record(text)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    return {**content, "digest": told}
+    matches = hashlib.sha256(canonical).hexdigest() == record.digest
+    plausible = matches and not implausible([series.values for series in record.series])
+    return record if plausible else None
 
 
-def _set_aside(text: bytes) -> tuple[bytes, list[bytes]]:
-    """The text with a number in the place of each list of values, and these lists."""
-    first, *others = text.split(_STORED)
-    kept, lists = [first], []
-    for number, part in enumerate(others):
-        values, _, rest = part.partition(b"]")
-        kept += [b'"values": %d' % number, rest]
-        lists.append(values)
-    return b"".join(kept), lists
-
-
-def _put_back(canonical: bytes, lists: list[bytes]) -> bytes:
-    """The canonical text with its lists.
+def _canonical_record(text: bytes) -> bytes:
+    """The canonical text of a record without its digest, if the text is laid out as expected.
 
     Raises:
-        ValueError: unless each has one place, in the order of the text.
+        ValueError: if it is not, or this way cannot tell.
     """
-    parts = _PLACE.split(canonical)
-    if parts[1::2] != [b"%d" % number for number in range(len(lists))]:
-        raise ValueError("another key than that of series holds a list of this name")
-    parts[1::2] = [b'"values":[' + values + b"]" for values in lists]
-    return b"".join(parts)
+    before, _, others = text.partition(_BEFORE_SERIES)
+    series, _, after = others.partition(_AFTER_SERIES)
+    rest = _canonical(before + b'"series":0,' + after, without="digest")
+    start, place, end = rest.partition(b'"series":0')
+    own = b",".join(map(_canonical_series, series.split(_BETWEEN_SERIES)))
+    return b"%b%b[%b]%b" % (start, place[:-1], own, end)
+
+
+def _canonical_series(text: bytes) -> bytes:
+    head, _, values = text.partition(_VALUES)
+    compact = values.translate(None, b" ")
+    if compact.translate(None, _OF_NUMBERS):
+        raise ValueError("something else than numbers stands among the values")
+    return b"%b%b]}" % (_canonical_head(head), compact)
+
+
+@lru_cache(maxsize=4096)
+def _canonical_head(head: bytes) -> bytes:
+    """The canonical text of a series up to its first value; by the alphabet, values come last."""
+    if len(head) > _LONGEST_HEAD:
+        raise ValueError("too long a head to be kept")
+    start, place, end = _canonical(b"{" + head + b'"values":0}').rpartition(b'"values":0')
+    if not place or end != b"}":
+        raise ValueError("values do not come last")
+    return start + place[:-1] + b"["
+
+
+def _canonical(text: bytes, without: str | None = None) -> bytes:
+    """The canonical text of an object.
+
+    Args:
+        text: the object in another form.
+        without: a key to be left out, whose value is a text.
+
+    Raises:
+        ValueError: if a key may stand twice, which the count of quotes would show, or a number is
+            beyond all bounds.
+    """
+    content: dict[str, Any] = from_json(text, allow_inf_nan=False)
+    left_out = content.pop(without) if without else None
+    canonical = canonical_json(content).encode()
+    missing = text.count(b'"') - canonical.count(b'"')
+    if missing != (_QUOTES_OF_DIGEST if left_out else 0) or rb"\u0022" in text:
+        raise ValueError("a key may stand twice")
+    if implausible(content):
+        raise ValueError("a number is beyond all bounds")
+    return canonical

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from commwall.records.layout import Layout
 from commwall.records.plausible import implausible
-from commwall.records.quick import verified_content
+from commwall.records.quick import sealed_record
 from commwall.schema.base import Model, digest
 from commwall.schema.errors import ConfigError, PlanError, RecordError
 from commwall.schema.parsing import parse_json, parse_json_model, parse_model
@@ -114,8 +114,7 @@ def write_record(layout: Layout, record: Record) -> Path:
         RecordError: if a folder stands in its place, or a file where a folder should be.
         OSError: if the file system refuses otherwise.
     """
-    where = record.id
-    path = layout.record_path(where.campaign, where.platform, where.suite, where.case, where.round)
+    path = layout.path_of(record.id)
     try:
         write_atomically(path, model_text(record.sealed()))
     except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
@@ -140,22 +139,28 @@ def read_record(path: Path) -> Record:
             numbers beyond all bounds or is no readable file.
         FileNotFoundError: if there is none.
     """
-    data = None
     try:
         text = content_of(path)
-        quick = verified_content(text)
-        data = quick or parse_json(text, path.name)
+    except (IsADirectoryError, PermissionError, UnfitFile) as error:
+        raise _record_error(path, f"it cannot be read: {error.args[-1]}") from error
+    record = sealed_record(text) or _carefully_read(text, path)
+    if Layout(Path()).path_of(record.id).parts[-6:] != path.parts[-6:]:
+        raise _record_error(path, "its id names another place")
+    return record
+
+
+def _carefully_read(text: bytes, path: Path) -> Record:
+    """A record in any layout, or in words what is wrong with it."""
+    data = None
+    try:
+        data = parse_json(text, path.name)
         record = parse_model(Record, data, path.name)
     except ConfigError as error:
         raise _record_error(path, _version_or(data, error, RECORD_VERSION)) from error
-    except (IsADirectoryError, PermissionError, UnfitFile) as error:
-        raise _record_error(path, f"it cannot be read: {error.args[-1]}") from error
     if found := implausible(data):
         raise _record_error(path, found)
-    if not (quick or _is_sealed(data)):
+    if not _is_sealed(data):
         raise _record_error(path, "its content does not match its digest: it was edited")
-    if Layout(Path()).record_path(**_place(record)).parts[-6:] != path.parts[-6:]:
-        raise _record_error(path, "its id names another place")
     return record
 
 
@@ -232,11 +237,6 @@ def _indented(value: Any, indent: str) -> str:
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         return "[\n" + ",\n".join(deeper + _indented(i, deeper) for i in value) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False)
-
-
-def _place(record: Record) -> dict[str, Any]:
-    where = record.id.model_dump(exclude={"round_id", "round"})
-    return {**where, "round_": record.id.round}
 
 
 def _record_error(path: Path, found: str) -> RecordError:

@@ -18,6 +18,8 @@ class PageKind(NamedTuple):
     """Suite it is about; None if it is about the campaign as a whole."""
     reads: tuple[str, ...] = ()
     """What it reads besides records, tables, facts and code."""
+    of_ladders: bool = False
+    """True if it is about links that are measured with several numbers of processes."""
 
 
 DECISION = "decision"
@@ -31,6 +33,9 @@ PAGES = {
     ),
     "summary": PageKind(tr_later("Summary: every verdict, ratio and interval"), None),
     "throughput": PageKind(tr_later("Throughput: where the step's time goes"), "training"),
+    "scaling": PageKind(
+        tr_later("Scaling: what more GPUs on one link bring"), "training", of_ladders=True
+    ),
     "breakeven": PageKind(
         tr_later("Break-even: when the faster link pays, for your model too"), "training"
     ),
@@ -77,6 +82,15 @@ APART = ("acceptance",)
 """Notebooks that are about no campaign, so that no workflow renders them."""
 
 
-def pages_for(suites: set[SuiteName]) -> tuple[str, ...]:
-    """Pages of a campaign with these suites, in reading order."""
-    return tuple(name for name, kind in PAGES.items() if kind.suite in (None, *suites))
+def pages_for(suites: set[SuiteName], *, several_sizes: bool = False) -> tuple[str, ...]:
+    """Pages of a campaign with these suites, in reading order.
+
+    Args:
+        suites: of the campaign.
+        several_sizes: whether a link is measured with several numbers of processes.
+    """
+    return tuple(
+        name
+        for name, kind in PAGES.items()
+        if kind.suite in (None, *suites) and several_sizes >= kind.of_ladders
+    )

@@ -32,6 +32,7 @@ from commwall.report.html import (
     paragraph,
     table,
 )
+from commwall.report.provenance import RecordsOf, records_of
 from commwall.report.style import picture
 from commwall.report.trend_figure import trend_figure
 from commwall.schema.units import significant
@@ -47,7 +48,7 @@ class TrendsPage:
     trends: tuple[Trend, ...]
     """All of them, those of one campaign too."""
     confidence: float
-    campaigns: tuple[str, ...]
+    campaigns: tuple[RecordsOf, ...]
     """Campaigns that were looked into."""
     unread: tuple[str, ...]
     """Campaigns that could not be read, with the reason."""
@@ -76,12 +77,12 @@ def open_trends(root: str | Path, confidence: float, language: str | None = None
     """
     speak(language or ENGLISH)
     layout = Layout(Path(root))
-    read: list[str] = []
+    read: list[RecordsOf] = []
     unread: list[str] = []
 
     def analyses() -> Iterator[Analysis]:
-        for name, analysis in readable_campaigns(layout, confidence, unread):
-            read.append(name)
+        for _, analysis in readable_campaigns(layout, confidence, unread):
+            read.append(records_of(analysis))
             yield analysis
 
     found = trends(analyses())
@@ -239,13 +240,17 @@ def _change_text(trend: Trend, confidence: float) -> str:
 
 def _change_row(trend: Trend, confidence: float) -> tuple[str, ...]:
     first, last = trend.points[0], trend.points[-1]
-    dated = (f"{_value_text(trend, p)}, {p.measured_at:{_DAY}}" for p in (first, last))
+    dated = (
+        tr("{value}, {date}", value=_value_text(trend, point), date=f"{point.measured_at:{_DAY}}")
+        for point in (first, last)
+    )
     versions = (
         f"{tr(what)} {_version(first, what)} → {_version(last, what)}"
         for what in VERSIONS
         if first.versions.get(what) != last.versions.get(what)
     )
-    what, count = f"{trend.case}, {last.label}", str(len(trend.points))
+    what = tr("{case}, {platform}", case=trend.case, platform=last.label)
+    count = str(len(trend.points))
     ratio = _change_text(trend, confidence)
     return what, count, *dated, ratio, clauses(versions) or tr("none")
 

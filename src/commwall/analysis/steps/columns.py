@@ -5,6 +5,28 @@ Layer: analysis. Reads and writes no file.
 
 from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 
+PREDICTION = {
+    "n": COUNT,
+    "packed_step_s": NUMBER,
+    "exchange_s": NUMBER,
+    "sensitivity": NUMBER,
+    "contention_measured": TRUTH,
+    "predicted_s": NUMBER,
+    "predicted_low_s": NUMBER,
+    "predicted_high_s": NUMBER,
+    "misfit_cases": COUNT,
+    "measured_n": COUNT,
+    "measured_s": NUMBER,
+    "error_percent": NUMBER,
+    "half_width_percent": NUMBER,
+    "inside": TRUTH,
+    "compute_percent": NUMBER,
+    "exchange_percent": NUMBER,
+    "contention_percent": NUMBER,
+    "reason": TEXT,
+}
+"""A predicted step, and what it is held against."""
+
 STEP_COLUMNS = {
     "predicted_steps": {
         "campaign": TEXT,
@@ -15,24 +37,7 @@ STEP_COLUMNS = {
         "label_target": TEXT,
         "control": TRUTH,
         "confidence": NUMBER,
-        "n": COUNT,
-        "packed_step_s": NUMBER,
-        "exchange_s": NUMBER,
-        "sensitivity": NUMBER,
-        "contention_measured": TRUTH,
-        "predicted_s": NUMBER,
-        "predicted_low_s": NUMBER,
-        "predicted_high_s": NUMBER,
-        "misfit_cases": COUNT,
-        "measured_n": COUNT,
-        "measured_s": NUMBER,
-        "error_percent": NUMBER,
-        "half_width_percent": NUMBER,
-        "inside": TRUTH,
-        "compute_percent": NUMBER,
-        "exchange_percent": NUMBER,
-        "contention_percent": NUMBER,
-        "reason": TEXT,
+        **PREDICTION,
     },
     "prediction_errors": {
         "campaign": TEXT,

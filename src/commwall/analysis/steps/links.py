@@ -68,8 +68,11 @@ def platform_links(swept: Mapping[str, list[Cell]], platforms: Iterable[PlannedP
 
 
 def same_treatment(a: PlannedPlatform, b: PlannedPlatform) -> bool:
-    """Whether two platforms have the same link under two names (A/A)."""
-    one, other = (platform.treatment.model_dump(exclude={"label"}) for platform in (a, b))
+    """Whether two platforms have the same link, as many processes on it, and two names (A/A)."""
+    one, other = (
+        platform.model_dump(exclude={"name": True, "path": True, "treatment": {"label"}})
+        for platform in (a, b)
+    )
     return one == other
 
 

@@ -131,7 +131,7 @@ class StepModels:
     fits: Fits
     """Of platforms that have what is needed, each by all that is known of its link."""
     predictions: tuple[StepPrediction | Unpredicted, ...]
-    """Every case on every ordered pair of platforms that train it, in plan order."""
+    """Every case on every ordered pair of platforms of one size that train it, in plan order."""
 
 
 def model_steps(plan: Plan, cells: Sequence[Cell], confidence: float) -> StepModels:
@@ -161,11 +161,14 @@ def _lent(inputs: StepInputs) -> list[str]:
 
 
 def _places(plan: Plan) -> Iterator[Place]:
+    """Links of as many processes; `commwall.analysis.scaling.fewer` goes from fewer to more."""
     for suite in plan.suites:
         for case in suite.cases if suite.suite == "training" else ():
-            for source, target in permutations(suite.platforms_of(case), 2):
-                control = same_treatment(plan.platform(source), plan.platform(target))
-                yield Place(case, source, target, control)
+            platforms = map(plan.platform, suite.platforms_of(case))
+            for source, target in permutations(platforms, 2):
+                if (source.world_size, source.nodes) == (target.world_size, target.nodes):
+                    control = same_treatment(source, target)
+                    yield Place(case, source.name, target.name, control)
 
 
 def _predict(

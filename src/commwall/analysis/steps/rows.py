@@ -37,10 +37,11 @@ def predicted_step_rows(analysis: Analysis) -> Iterator[Row]:
         if isinstance(own, Unpredicted):
             yield {**row, "n": 0, "reason": own.reason}
         else:
-            yield {**row, **_prediction_columns(own)}
+            yield {**row, **prediction_columns(own)}
 
 
-def _prediction_columns(own: StepPrediction) -> Row:
+def prediction_columns(own: StepPrediction) -> Row:
+    """A predicted step, and what it is held against."""
     low, high = own.interval or (None, None)
     parts = vars(own.parts) if own.parts else {}
     return {

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.names import PRIMARY, Quantity
-from commwall.language.translate import tr, tr_later
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.report.figures import nothing, ratio_ticks
 from commwall.report.style import COLORS, INK, MUTED, new_figure, row_labels, title_figure
 
@@ -94,11 +94,10 @@ def caption(rows: Sequence[Row], sides: Sides | None) -> str:
 def spoken_rows(rows: Sequence[Row], sides: Sides | None) -> str:
     """The figure for those who do not see it: every row in words."""
     names = {"a": sides.a, "b": sides.b} if sides else {}
-    parts = (
-        f"{row.case}: {names[row.winner]} {row.words}" if row.winner else f"{row.case}: {row.words}"
-        for row in rows
+    told = (
+        (row.case, f"{names[row.winner]} {row.words}" if row.winner else row.words) for row in rows
     )
-    return "; ".join(parts)
+    return clauses(tr("{name}: {what}", name=case, what=words) for case, words in told)
 
 
 def _draw(axes: Axes, place: int, row: Row) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from commwall.analysis import breakeven, census, columns
 from commwall.analysis.mitigations import table as mitigations
+from commwall.analysis.scaling import tables as scaling
 from commwall.records.bundle import collect, write_bundle
 from commwall.records.layout import Layout
 from commwall.report.site.places import FILES
@@ -19,6 +20,7 @@ from commwall.schema.errors import CommwallError
 DESCRIPTIONS = {
     **columns.DESCRIPTIONS,
     **breakeven.DESCRIPTIONS,
+    **scaling.DESCRIPTIONS,
     **census.DESCRIPTIONS,
     **mitigations.DESCRIPTIONS,
 }

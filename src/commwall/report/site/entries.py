@@ -13,6 +13,7 @@ from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts
 from commwall.analysis.result import Analysis
 from commwall.analysis.wording import sentence
 from commwall.language.translate import tr, tr_later
+from commwall.records.ladders import ladders
 from commwall.records.todo import Finding
 from commwall.report.narrative import not_covered_lines, provenance_rows
 from commwall.report.overview import Answer, answers, why_no_verdict
@@ -152,6 +153,6 @@ def _not_rendered(chapter: Chapter, analysis: Analysis) -> Iterator[str]:
     plan = analysis.evidence.plan
     suites = {suite.suite for suite in plan.suites} if plan else set(get_args(SuiteName))
     rendered = {page.name for page in chapter.pages}
-    for name in pages_for(suites):
+    for name in pages_for(suites, several_sizes=bool(plan and ladders(plan))):
         if name not in rendered:
             yield tr("page {name}: not rendered", name=name)

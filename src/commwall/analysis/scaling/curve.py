@@ -1,0 +1,108 @@
+"""What training reaches with growing numbers of processes over one link.
+
+Layer: analysis. Reads no file. One process alone is leg `single`, which every launch measures
+beside leg `full`; so scaling is a ratio of two legs of one launch, and no difference between
+launches enters it.
+"""
+
+from collections.abc import Iterator, Sequence
+from statistics import geometric_mean
+
+from commwall.analysis.columns import Row
+from commwall.analysis.names import PRIMARY, Quantity, is_emulated
+from commwall.analysis.pairs import Cell
+from commwall.analysis.readings import training_case
+from commwall.analysis.result import Analysis
+from commwall.analysis.scaling.links import link_name
+from commwall.records.ladders import Ladder
+from commwall.schema.plan import PlannedPlatform
+from commwall.stats.intervals import geometric_interval
+
+EFFICIENCY = Quantity("scaling_efficiency")
+BUSBW = Quantity("exchange_busbw_bytes_per_s")
+SINGLE = Quantity("step_time_s", "single")
+_MEASURED = (
+    ("samples_per_s", PRIMARY),
+    ("efficiency", EFFICIENCY),
+    ("busbw_bytes_per_s", BUSBW),
+)
+"""Columns and the quantities that they hold."""
+
+
+def curve_rows(analysis: Analysis, ladders: Sequence[Ladder]) -> Iterator[Row]:
+    """Table `scaling`: for each training case and link one process alone, then each platform."""
+    plan = analysis.evidence.plan
+    training = [suite for suite in plan.suites if suite.suite == "training"] if plan else []
+    for suite in training:
+        for case in suite.cases:
+            for ladder in ladders:
+                own = [p for p in ladder.platforms if case in suite.platforms[p.name]]
+                if own:
+                    yield from _case_rows(analysis, ladder, case, own)
+
+
+def _case_rows(
+    analysis: Analysis, ladder: Ladder, case: str, platforms: Sequence[PlannedPlatform]
+) -> Iterator[Row]:
+    place = {
+        "campaign": analysis.evidence.index.campaign,
+        "link": link_name(ladder),
+        "emulated": is_emulated(platforms[0]),
+        "case": case,
+        "confidence": analysis.confidence,
+    }
+    cells = {p.name: _admitted(analysis, p, case) for p in platforms}
+    first = platforms[0]
+    yield {**place, "platform": first.name, "ranks": 1, **_alone(analysis, cells[first.name])}
+    for platform in platforms:
+        values = _together(analysis, cells[platform.name])
+        yield {**place, "platform": platform.name, "ranks": platform.world_size, **values}
+
+
+def _admitted(analysis: Analysis, platform: PlannedPlatform, case: str) -> list[Cell]:
+    return [
+        cell
+        for cell in analysis.cells
+        if (cell.record.id.platform, cell.record.id.case) == (platform.name, case)
+        and not cell.refusals
+    ]
+
+
+def _alone(analysis: Analysis, cells: Sequence[Cell]) -> Row:
+    """One process that exchanges nothing, as the launches with the fewest processes timed it."""
+    rates = [
+        training_case(cell.record).batch_per_gpu / cell.derived.values[SINGLE]
+        for cell in cells
+        if SINGLE in cell.derived.values
+    ]
+    if not rates:
+        return {"n": 0, "reason": "leg single has no step times in a usable round"}
+    return {"n": len(rates), **_mean(analysis, "samples_per_s", rates), "efficiency": 1.0}
+
+
+def _together(analysis: Analysis, cells: Sequence[Cell]) -> Row:
+    values = {
+        name: [c.derived.values[quantity] for c in cells if quantity in c.derived.values]
+        for name, quantity in _MEASURED
+    }
+    count = len(values["samples_per_s"])
+    if not count:
+        return {"n": 0, "reason": "no round of it counts"}
+    known = [_mean(analysis, name, own) for name, own in values.items() if own]
+    return {"n": count, **{key: value for row in known for key, value in row.items()}}
+
+
+def _mean(analysis: Analysis, name: str, values: Sequence[float]) -> Row:
+    """Geometric mean of the rounds with its interval, where they have one."""
+    plan = analysis.evidence.plan
+    spread = max(values) > min(values)
+    around = (
+        geometric_interval(values, confidence=analysis.confidence, seed=plan.seed)
+        if plan and spread
+        else None
+    )
+    return {
+        name: geometric_mean(values),
+        f"{name}_low": around.low if around else None,
+        f"{name}_high": around.high if around else None,
+    }

@@ -1,0 +1,81 @@
+"""Tidy tables about growing numbers of processes.
+
+Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes them too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from commwall.analysis.column_kinds import COUNT, NUMBER, TEXT, TRUTH
+from commwall.analysis.columns import Row
+from commwall.analysis.result import Analysis
+from commwall.analysis.scaling.curve import curve_rows
+from commwall.analysis.scaling.fewer import fewer_rows
+from commwall.analysis.steps.columns import PREDICTION
+from commwall.records.ladders import ladders
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "scaling": {
+        "campaign": TEXT,
+        "link": TEXT,
+        "emulated": TRUTH,
+        "case": TEXT,
+        "platform": TEXT,
+        "ranks": COUNT,
+        "n": COUNT,
+        "confidence": NUMBER,
+        "samples_per_s": NUMBER,
+        "samples_per_s_low": NUMBER,
+        "samples_per_s_high": NUMBER,
+        "efficiency": NUMBER,
+        "efficiency_low": NUMBER,
+        "efficiency_high": NUMBER,
+        "busbw_bytes_per_s": NUMBER,
+        "busbw_bytes_per_s_low": NUMBER,
+        "busbw_bytes_per_s_high": NUMBER,
+        "reason": TEXT,
+    },
+    "scaled_steps": {
+        "campaign": TEXT,
+        "link": TEXT,
+        "case": TEXT,
+        "source": TEXT,
+        "target": TEXT,
+        "source_ranks": COUNT,
+        "target_ranks": COUNT,
+        "confidence": NUMBER,
+        **PREDICTION,
+    },
+}
+"""Columns of each table with their types. `ranks` 1 is leg `single` of the platform named, which
+exchanges nothing; `efficiency` is throughput over that of as many single processes; `busbw` is
+that of leg `comm`. Means are geometric. Columns of predictions are those of `predicted_steps`."""
+DESCRIPTIONS = {
+    "scaling": "throughput of each link with growing numbers of processes, and of one alone",
+    "scaled_steps": "each step predicted from fewer processes of its link, beside the measured",
+}
+"""What each table holds, in the order a reader wants them."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Both tables."""
+
+    scaling: pd.DataFrame
+    scaled_steps: pd.DataFrame
+
+
+def scaling_tables(analysis: Analysis) -> Scaling:
+    """Both tables; without a link of several sizes they have no rows."""
+    plan = analysis.evidence.plan
+    found = ladders(plan) if plan else ()
+    return Scaling(
+        _frame("scaling", curve_rows(analysis, found)),
+        _frame("scaled_steps", fewer_rows(analysis, found)),
+    )
+
+
+def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=list(COLUMNS[name])).astype(COLUMNS[name])
