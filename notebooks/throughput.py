@@ -118,4 +118,4 @@ narrative.gaps(page, "training")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "training")

@@ -52,8 +52,10 @@ def sentence(judged: Judged, answer: Answer) -> str:
 
 def verdict_text(judged: Judged, answer: Answer) -> str:
     """The decision, and whether it stands on a gain without interval."""
-    words = short_verdict(judged, answer)
-    return f"{words} ({'; '.join(judged.subject.caveats)})" if _doubtful(answer) else words
+    verdict = short_verdict(judged, answer)
+    if not _doubtful(answer):
+        return verdict
+    return tr("{verdict} ({caveats})", verdict=verdict, caveats=clauses(judged.subject.caveats))
 
 
 def short_verdict(judged: Judged, answer: Answer) -> str:
@@ -68,13 +70,15 @@ def _doubtful(answer: Answer) -> bool:
 
 def way_text(answer: Answer) -> str:
     """How it is paid for, and the decision."""
-    return f"{tr(WAY_WORDS[answer.way])}, {tr(DECISIONS[answer.decision])}"
+    way, decision = tr(WAY_WORDS[answer.way]), tr(DECISIONS[answer.decision])
+    return tr("{way}, {decision}", way=way, decision=decision)
 
 
 def gain_text(judged: Judged, confidence: float) -> str:
     """The speed-up and where it is from: "1.35 (1.31 to 1.39), measured, n = 5"."""
     speedup = spread(1 / judged.draws.time, confidence)
-    return f"{spread_text(speedup, rounded)}, {judged.subject.evidence}"
+    gain, evidence = spread_text(speedup, rounded), judged.subject.evidence
+    return tr("{gain}, {evidence}", gain=gain, evidence=evidence)
 
 
 def result_text(judged: Judged, answer: Answer) -> str:
@@ -153,7 +157,7 @@ def swing_words(swing: Swing) -> str:
     """What moves, from where to where."""
     if len(swing.entries) > 1:
         names = listed(entry.words for entry in swing.entries)
-        return f"{swing_label(swing)} ({names})"
+        return tr("{range} ({names})", range=swing_label(swing), names=names)
     return swing_label(swing)
 
 

@@ -67,7 +67,8 @@ def verdict_lines(page: Page) -> Iterator[str]:
             gain=_ends(own["gain_percent"]),
             compute=_per_gb_ends(own["compute_s_per_byte"]),
         )
-        yield f"{measured} {_less_than(crossings, 5)}"
+        line = _less_than(crossings, 5)
+        yield tr("{measured} {by_the_line}", measured=measured, by_the_line=line)
 
 
 def _less_than(crossings: pd.DataFrame, gain: float) -> str:
@@ -124,8 +125,9 @@ def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
             axes.plot([x, x], [row["gain_low_percent"], row["gain_high_percent"]], color=INK, lw=1)
         axes.plot(x, gain, marker, color=INK, ms=6)
         axes.annotate(
-            f"{row['case']} (n = {row['n']})", (x, gain), (6, 5), textcoords="offset points",
-            fontsize=8, path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            tr("{case} (n = {n})", case=row["case"], n=row["n"]), (x, gain), (6, 5),
+            textcoords="offset points", fontsize=8,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
         )  # fmt: skip
     axes.plot([], [], marker, color=INK, ms=6, label=tr("measured"))
 
@@ -184,14 +186,19 @@ def _point_cells(row: dict[str, Any]) -> tuple[str, ...]:
     if pd.notna(row["gain_low_percent"]):
         gain = around_text(gain, low, high)
     hidden = (
-        f"{row[f'label_{side}']}: {_percent(row[f'hidden_{side}_percent'])}" for side in SIDES
+        tr(
+            "{what}: {value}",
+            what=row[f"label_{side}"],
+            value=_percent(row[f"hidden_{side}_percent"]),
+        )
+        for side in SIDES
     )
     return (
-        f"{row['case']}, {_sides_text(row)}",
+        tr("{case}, {links}", case=row["case"], links=_sides_text(row)),
         volume_text(row["gradient_bytes"]),
         time_text(row["compute_s"]),
         per_gb_text(row["compute_s_per_byte"]),
-        f"{gain}, n = {row['n']}",
+        tr("{gain}, n = {n}", gain=gain, n=row["n"]),
         span_text(f"{row['model_low_percent']:.1f} %", f"{row['model_high_percent']:.1f} %"),
         clauses(hidden),
         _standing_text(row["standing"]),
@@ -288,7 +295,7 @@ def _crossing_cells(own: pd.DataFrame, points: pd.DataFrame) -> tuple[str, ...]:
         _sides_text(first),
         f"{first.gain_percent:g} %",
         *(_crossing_text(row) for row in own.sort_values("overlap").itertuples()),
-        f"{largest.case}: {step}",
+        tr("{what}: {value}", what=largest.case, value=step),
     )
 
 

@@ -24,6 +24,7 @@ from commwall.language.translate import (
 )
 from commwall.records.layout import Layout
 from commwall.report.html import Html, bullets, folded, heading, joined, paragraph, table
+from commwall.report.provenance import RecordsOf, records_of
 from commwall.schema.claims import ClaimsFile
 
 MEANINGS = {
@@ -54,7 +55,7 @@ class ClaimsPage:
 
     texts: tuple[Text, ...]
     measured: tuple[Beside, ...]
-    campaigns: tuple[str, ...]
+    campaigns: tuple[RecordsOf, ...]
     """Campaigns that were looked into."""
     unread: tuple[str, ...]
     """Campaigns that could not be read, with the reason."""
@@ -83,13 +84,13 @@ def open_claims(root: str | Path, confidence: float, language: str | None = None
         Text(path.stem, file, tuple(judge(claim, book) for claim in file.claims))
         for path, file in loaded(shipped(base), book).items()
     )
-    rows, names, unread = _measured(texts, book, Layout(base), confidence)
-    return ClaimsPage(texts, rows, names, unread)
+    rows, read, unread = _measured(texts, book, Layout(base), confidence)
+    return ClaimsPage(texts, rows, read, unread)
 
 
 def _measured(
     texts: Iterable[Text], book: FactBook, layout: Layout, confidence: float
-) -> tuple[tuple[Beside, ...], tuple[str, ...], tuple[str, ...]]:
+) -> tuple[tuple[Beside, ...], tuple[RecordsOf, ...], tuple[str, ...]]:
     """Rows in the order of the claims, campaigns looked into, and those that cannot be read.
 
     One campaign is held in memory at a time.
@@ -97,14 +98,14 @@ def _measured(
     claims = [claim for text in texts for claim in text.file.claims if claim.measured]
     scenes = {claim.id: scene_of(claim, book) for claim in claims}
     rows: list[Beside] = []
-    names: list[str] = []
+    read: list[RecordsOf] = []
     unread: list[str] = []
-    for name, analysis in readable_campaigns(layout, confidence, unread):
-        names.append(name)
+    for _, analysis in readable_campaigns(layout, confidence, unread):
+        read.append(records_of(analysis))
         rows += [each for c in claims for each in beside(c, scenes[c.id], [analysis])]
     places = list(scenes)
     rows.sort(key=lambda row: places.index(row.claim))
-    return tuple(rows), tuple(names), tuple(unread)
+    return tuple(rows), tuple(read), tuple(unread)
 
 
 def headline(page: ClaimsPage) -> Html:
@@ -131,9 +132,12 @@ def headline(page: ClaimsPage) -> Html:
 
 def counts(page: ClaimsPage) -> Html:
     """Number of each verdict by text, with what the verdicts mean."""
-    rows = [(text.file.title, *_numbers(text.judged)) for text in page.texts]
+    rows = [(tr(text.file.title), *_numbers(text.judged)) for text in page.texts]
     heads = (tr("text"), *(tr(WORDS[outcome]) for outcome in OUTCOMES), tr("all"))
-    meanings = bullets(f"{tr(WORDS[outcome])}: {tr(MEANINGS[outcome])}" for outcome in OUTCOMES)
+    meanings = bullets(
+        tr("{what}: {value}", what=tr(WORDS[outcome]), value=tr(MEANINGS[outcome]))
+        for outcome in OUTCOMES
+    )
     all_of_them = (tr("all"), *_numbers(page.judged))
     return joined([table(heads, [*rows, all_of_them], tr("Verdicts by text.")), meanings])
 
@@ -153,8 +157,8 @@ def _text(page: ClaimsPage, text: Text) -> tuple[Html, ...]:
     sources = dict.fromkeys(source for judged in text.judged for source in judged.sources)
     folds = tr("{n} sources of the constants used", n=len(sources))
     return (
-        heading(text.file.title),
-        table(heads, rows, tr("Claims of: {source}.", source=text.file.source)),
+        heading(tr(text.file.title)),
+        table(heads, rows, tr("Claims of: {source}.", source=tr(text.file.source))),
         folded(folds, bullets(sources)),
     )
 
@@ -165,10 +169,10 @@ def _row(page: ClaimsPage, judged: Judged) -> tuple[str, ...]:
     reasons += [
         tr("Besides, {verdict}: {why}", verdict=tr(WORDS[f.outcome]), why=f.words) for f in others
     ]
-    known = [f"{value.words}: {value.text}" for value in judged.values]
+    known = [tr("{what}: {value}", what=own.words, value=own.text) for own in judged.values]
     known += [_measured_text(each) for each in page.measured if each.claim == judged.claim.id]
     return (
-        judged.claim.says,
+        tr(judged.claim.says),
         tr(WORDS[judged.verdict]),
         tr(". ").join(reasons),
         clauses(known) or tr("nothing on file"),
@@ -188,7 +192,7 @@ def _measured_text(each: Beside) -> str:
 def measured(page: ClaimsPage) -> Html:
     """Numbers of texts that a campaign of this checkout has measured on the GPU they name."""
     if not page.measured:
-        looked = listed(page.campaigns) or tr("none can be read")
+        looked = listed(each.campaign for each in page.campaigns) or tr("none can be read")
         words = tr(
             "No campaign has a cell for any claim. Looked into: {campaigns}.", campaigns=looked
         )

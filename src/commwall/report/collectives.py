@@ -36,8 +36,8 @@ def fits(page: Page) -> Html:
     heads = (
         tr("case"),
         tr("link"),
-        f"{tr(METRICS[f'{_LATENCY}_s'].label)} ({level})",
-        f"{tr(METRICS[f'{_RATE}_bytes_per_s'].label)} ({level})",
+        tr("{quantity} ({level})", quantity=tr(METRICS[f"{_LATENCY}_s"].label), level=level),
+        tr("{quantity} ({level})", quantity=tr(METRICS[f"{_RATE}_bytes_per_s"].label), level=level),
         tr("sizes"),
         tr("misfit of the time at worst"),
         tr("at the largest size"),
@@ -57,7 +57,7 @@ def choices(page: Page) -> Html:
         return paragraph(tr("NCCL's choices: none known, see the gaps."), "missing")
     labels = list(dict.fromkeys(rows["label"]))
     lines = [
-        (f"{case}, {size_text(size)}", *(_choice_text(own, label) for label in labels))
+        (_place(case, size), *(_choice_text(own, label) for label in labels))
         for (case, size), own in rows.groupby(["case", "message_bytes"], sort=False)
     ]
     words = tr("Algorithm, protocol and channels that NCCL's log tells of any round.")
@@ -82,7 +82,7 @@ def yardsticks(page: Page) -> Html:
         return paragraph(tr("nccl-tests was not run beside this campaign."), "missing")
     labels = list(dict.fromkeys(own["label"]))
     lines = [
-        (f"{case}, {size_text(size)}", *(_beside_text(line, label) for label in labels))
+        (_place(case, size), *(_beside_text(line, label) for label in labels))
         for (case, size), line in own.groupby(["case", "message_bytes"], sort=False)
     ]
     words = tr(
@@ -102,6 +102,10 @@ def busbw_figure(page: Page) -> Figure:
             sizes, rates = zip(*_curve(row), strict=True)
             axes.plot(sizes, rates, "--", color=look.color, linewidth=0.8, zorder=1)
     return figure
+
+
+def _place(case: str, size: int) -> str:
+    return operations.place_text(case, size, None, None)
 
 
 def _curve(row: dict[str, Any]) -> Iterator[tuple[float, float]]:

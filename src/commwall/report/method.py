@@ -191,7 +191,7 @@ def records(page: Page) -> Html:
 def _reasons(own: pd.DataFrame) -> str:
     unused = own[own["outcome"].isin(("kept out", "absent"))]
     each = [
-        tr("{n} {reason}", n=count, reason=plain(name))
+        tr("{n} {reason}", n=count, reason=tr(name))
         for name, count in zip(unused["name"], unused["records"], strict=True)
     ]
     return clauses(each) or tr("all used")

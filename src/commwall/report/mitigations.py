@@ -126,7 +126,10 @@ def effects_table(page: Page) -> Html:
     if own.empty:
         return paragraph(tr(NOTHING), "missing")
     groups = [
-        Group(f"{workload}, {label}", [("", tuple(_cells(row))) for row in _sorted(of)])
+        Group(
+            tr("{workload}, {platform}", workload=workload, platform=label),
+            [("", tuple(_cells(row))) for row in _sorted(of)],
+        )
         for (workload, label), of in own.groupby(["workload", "label"], sort=False)
     ]
     heads = (
@@ -168,7 +171,7 @@ def _share_cell(row: dict[str, Any]) -> str:
     """The share, with its own number of rounds where not all of them have one."""
     shown = _around(row, ("recovered", "recovered_low", "recovered_high"), signed_share_text)
     n = row["recovered_n"]
-    return shown if pd.isna(n) or n == row["n"] else f"{shown}, n = {n}"
+    return shown if pd.isna(n) or n == row["n"] else tr("{gain}, n = {n}", gain=shown, n=n)
 
 
 def _error_text(error: float) -> str:

@@ -232,7 +232,7 @@ def flips_table(money: MoneyPage) -> Html:
                   for answer in judged.answers if answer.flips]  # fmt: skip
         if groups:
             heads = (tr("number"), tr("now"), tr("turns at"), tr("within its own range"))
-            title = f"{each.sides}: {judged.subject.name}"
+            title = tr("{sides}: {workload}", sides=each.sides, workload=judged.subject.name)
             words = tr("{workload}; all else at its middle.", workload=title)
             shown = grouped_table(heads, groups, words)
             parts.append(shown if judged is each.foremost else folded(title, shown))

@@ -4,6 +4,8 @@ Layer: report. Reads and writes no file. Both have zero on their axis: right of 
 is worth it.
 """
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -79,8 +81,14 @@ def swings_figure(swings: pd.DataFrame, title: str) -> Figure:
 
 
 def _labels(own: pd.DataFrame, *, several: bool) -> list[str]:
-    names = own["subject"] + (": " + own["sides"] if several else "")
-    return list(names + ", " + own["evidence"])
+    return [_label(row, several=several) for row in own.itertuples()]
+
+
+def _label(row: Any, *, several: bool) -> str:
+    told = {"workload": row.subject, "evidence": row.evidence}
+    if several:
+        return tr("{workload}: {sides}, {evidence}", **told, sides=row.sides)
+    return tr("{workload}, {evidence}", **told)
 
 
 def _value_axis(axes: Axes, unit: str) -> None:

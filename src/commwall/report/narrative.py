@@ -25,7 +25,7 @@ from commwall.report.html import (
 )
 from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
-from commwall.schema.base import digest
+from commwall.report.provenance import records_digest, rests_on
 from commwall.schema.case import MODELS, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
@@ -57,7 +57,7 @@ NOT_TRAINED = (
 
 def headline(page: Page) -> Html:
     """The campaign's title."""
-    return heading(page.analysis.evidence.index.title)
+    return heading(tr(page.analysis.evidence.index.title))
 
 
 def not_covered(page: Page, suite: SuiteName | None = None) -> Html:
@@ -71,7 +71,7 @@ def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tup
     labels: dict[str, list[str]] = {}
     for platform in plan.platforms if plan else ():
         label = platform.treatment.label
-        labels.setdefault(label.does_not_cover, []).append(label.title)
+        labels.setdefault(tr(label.does_not_cover), []).append(tr(label.title))
     trained = suite == "training" or (
         suite is None and any(verdict.suite == "training" for verdict in analysis.verdicts)
     )
@@ -201,10 +201,16 @@ def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
     return f"{apart:.1e}" if apart else "0"
 
 
-def provenance(page: Page) -> Html:
-    """Machine, software, dates and digests of the records behind this page."""
+def provenance(page: Page, *suites: SuiteName) -> Html:
+    """Machine, software and dates of the campaign's records, and which of them a page rests on.
+
+    Args:
+        page: of a campaign.
+        suites: whose records it shows; none named are all.
+    """
     words = tr("What the records behind this page say; where they differ, every value.")
-    return table((tr("what"), tr("found")), list(provenance_rows(page.analysis)), words)
+    facts = table((tr("what"), tr("found")), list(provenance_rows(page.analysis)), words)
+    return joined([facts, rests_on(page.analysis, suites)])
 
 
 def _factors_rows(
@@ -333,11 +339,6 @@ def measured_text(records: Sequence[Record]) -> str:
     dates = sorted(record.measured_at for record in records)
     first, last = (f"{date:%Y-%m-%d %H:%M}" for date in (dates[0], dates[-1]))
     return tr("{first} to {last}", first=first, last=last)
-
-
-def records_digest(records: Sequence[Record]) -> str:
-    """One digest of all records, which tells whether a report rests on the same ones."""
-    return digest(sorted(record.digest for record in records))
 
 
 def _facts(analysis: Analysis) -> dict[str, list[object]]:

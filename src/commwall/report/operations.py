@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from commwall.analysis.names import BUSBW, Quantity
 from commwall.analysis.tables import Tables
-from commwall.language.translate import around_text, listed, quantity_text, tr
+from commwall.language.translate import around_text, quantity_text, tr
 from commwall.report.figures import Looks
 from commwall.report.html import Html, folded, paragraph, table
 from commwall.report.page import Page
@@ -68,12 +68,12 @@ def size_figure(tables: Tables, looks: Looks, quantity: Quantity = BUSBW) -> Fig
 
 def place_text(case: str, message_bytes: int, rank: int | None, peer: int | None) -> str:
     """Case, size and device of a value, with the device that it copies to."""
-    parts = [case, size_text(message_bytes)]
+    told = {"case": case, "size": size_text(message_bytes)}
     if not pd.isna(peer):
-        parts.append(tr("device {rank} to {peer}", rank=rank, peer=peer))
-    elif not pd.isna(rank):
-        parts.append(tr("device {rank}", rank=rank))
-    return listed(parts)
+        return tr("{case}, {size}, device {rank} to {peer}", **told, rank=rank, peer=peer)
+    if not pd.isna(rank):
+        return tr("{case}, {size}, device {rank}", **told, rank=rank)
+    return tr("{case}, {size}", **told)
 
 
 def no_value_text(label: str) -> str:
@@ -84,7 +84,8 @@ def no_value_text(label: str) -> str:
 def _draw_line(axes: Axes, line: pd.DataFrame, looks: Looks, platform: str) -> None:
     """Hollow marks where the emulated link did not set the time."""
     look, typical = looks[platform], line.groupby("message_bytes")["value"].median()
-    label = f"{line['label'].iloc[0]}, n = {line['round'].nunique()}"
+    rounds = line["round"].nunique()
+    label = tr("{platform}, n = {n}", platform=line["label"].iloc[0], n=rounds)
     axes.plot(typical.index, typical, color=look.color, linewidth=1.4, label=label)
     for bound, fill in ((True, look.color), (False, "white")):
         own = line[line["bound"] == bound]

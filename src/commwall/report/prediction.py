@@ -151,8 +151,7 @@ def _why_none(page: Page) -> str:
 
 def _worst(page: Page, row: dict[str, Any]) -> str:
     names = page.analysis.names
-    way = _way_text(names[row["worst_source"]], names[row["worst_target"]])
-    return f"{row['worst_case']}, {way}"
+    return _place_text(row["worst_case"], names[row["worst_source"]], names[row["worst_target"]])
 
 
 def _way_text(source: str, target: str) -> str:
@@ -195,7 +194,7 @@ def _prediction_table(page: Page, rows: pd.DataFrame, words: str) -> Html:
         tr("exchange alone"),
         tr("predicted ({level} % interval)", level=level),
         tr("measured"),
-        tr("error"),
+        tr("off by"),
         "n",
     )
     groups = [
@@ -228,16 +227,20 @@ def _missing(rows: pd.DataFrame) -> Html:
     if absent.empty:
         return Html("")
     cells = [
-        (clauses(map(_place_text, own.to_dict("records"))), str(reason))
+        (clauses(map(_place_of, own.to_dict("records"))), str(reason))
         for reason, own in absent.groupby("reason", sort=False)
     ]
     heads = (tr("not predicted"), tr("why"))
     return table(heads, cells, tr("Steps that cannot be predicted."))
 
 
-def _place_text(row: dict[str, Any]) -> str:
+def _place_of(row: dict[str, Any]) -> str:
+    return _place_text(row["case"], row["label_source"], row["label_target"])
+
+
+def _place_text(case: str, source: str, target: str) -> str:
     """Case and way of a prediction."""
-    return f"{row['case']}, {_way_text(row['label_source'], row['label_target'])}"
+    return tr("{case}, {source} to {target}", case=case, source=source, target=target)
 
 
 def reasons(page: Page) -> Html:
@@ -253,14 +256,14 @@ def reasons(page: Page) -> Html:
         return paragraph(words)
     heads = (
         tr("case, from, to"),
-        tr("error"),
+        tr("off by"),
         tr("by compute"),
         tr("by the exchange"),
         tr("by contention"),
         tr("mostly"),
     )
     lines = [
-        (_place_text(row), *(_signed(row[name]) for name in _ERRORS), miss_text(row)) for row in own
+        (_place_of(row), *(_signed(row[name]) for name in _ERRORS), miss_text(row)) for row in own
     ]
     words = tr(
         "Predictions that are off by more than {most} %, or outside their interval.", most=most
@@ -308,12 +311,17 @@ def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
         time_text(row["backward_end_s"]),
         time_text(row["packed_step_s"]),
         time_text(row["full_step_s"]),
-        f"{comm} ({swept})" if swept else comm,
+        tr("{value} ({beside})", value=comm, beside=swept) if swept else comm,
         f"{row['lost']:.2f}, {row['stretch']:.2f}" if loaded else tr("not measured beside a load"),
-        f"{row['sensitivity']:.2f} ({row['own_sensitivity']:.2f})" if fitted else row["reason"],
+        _sensitivity_text(row) if fitted else row["reason"],
         _signed(100 * row["rest_s"] / row["full_step_s"]) if fitted else "",
         str(row["n"]),
     )
+
+
+def _sensitivity_text(row: dict[str, Any]) -> str:
+    value, own = f"{row['sensitivity']:.2f}", f"{row['own_sensitivity']:.2f}"
+    return tr("{value} ({beside})", value=value, beside=own)
 
 
 def cases(page: Page) -> Html:
@@ -331,12 +339,12 @@ def cases(page: Page) -> Html:
         tr("measured"),
         tr("step, predicted"),
         tr("measured"),
-        tr("error"),
+        tr("off by"),
         "n",
     )
     lines = [
         (
-            f"{row['case']}, {row['label']}",
+            _where_text(row["case"], row["label"]),
             _source_text(row),
             *(time_text(row[name]) for name in _TIMES),
             _signed(row["error_percent"]),
@@ -345,6 +353,10 @@ def cases(page: Page) -> Html:
         for row in rows.to_dict("records")
     ]
     return table(heads, lines, tr("Steps predicted from another case of the same platform."))
+
+
+def _where_text(case: str, platform: str) -> str:
+    return tr("{case}, {platform}", case=case, platform=platform)
 
 
 def _source_text(row: dict[str, Any]) -> str:
@@ -361,7 +373,7 @@ def bucket_sizes(page: Page) -> Html:
     if rows.empty:
         return paragraph(tr(NO_MODEL), "missing")
     lines = [
-        (f"{case}, {label}", *map(_joined_text, own.to_dict("records")))
+        (_where_text(case, label), *map(_joined_text, own.to_dict("records")))
         for (case, label), own in rows.groupby(["case", "label"], sort=False)
     ]
     most = max(len(line) for line in lines) - 1

@@ -12,13 +12,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.analysis.trends import Point, Trend
-from commwall.language.translate import quantity_text, tr
+from commwall.language.translate import quantity_text, tr, tr_later
 from commwall.report.style import INK, MUTED, Look, looks_of, new_figure, title_figure
 
 _PANEL_IN = 1.35
 _ALIKE = 1.3
 """Platforms whose values lie within this factor share a panel [1]; on one axis with others far
 away, what changes over time would not be seen."""
+_WITH_MONTHS = (
+    tr_later("%b"),
+    tr_later("%b-%d"),
+    tr_later("%Y-%b"),
+    tr_later("%Y-%b-%d"),
+    tr_later("%Y-%b-%d %H:%M"),
+)
+"""Those of matplotlib's formats of dates that name a month, for the catalogues."""
 _MOST_MARKS = 8
 """With more changes of version, lines mark them and the table names them."""
 
@@ -131,5 +139,8 @@ def _axes(axes: Axes, trend: Trend) -> None:
 
 def _date_axis(axes: Axes) -> None:
     locator = AutoDateLocator(maxticks=8)
+    formatter = ConciseDateFormatter(locator)
+    for formats in (formatter.formats, formatter.zero_formats, formatter.offset_formats):
+        formats[:] = [tr(each) for each in formats]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(formatter)

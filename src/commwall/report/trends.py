@@ -32,6 +32,7 @@ from commwall.report.html import (
     paragraph,
     table,
 )
+from commwall.report.provenance import RecordsOf, records_of
 from commwall.report.style import picture
 from commwall.report.trend_figure import trend_figure
 from commwall.schema.units import significant
@@ -47,7 +48,7 @@ class TrendsPage:
     trends: tuple[Trend, ...]
     """All of them, those of one campaign too."""
     confidence: float
-    campaigns: tuple[str, ...]
+    campaigns: tuple[RecordsOf, ...]
     """Campaigns that were looked into."""
     unread: tuple[str, ...]
     """Campaigns that could not be read, with the reason."""
@@ -76,12 +77,12 @@ def open_trends(root: str | Path, confidence: float, language: str | None = None
     """
     speak(language or ENGLISH)
     layout = Layout(Path(root))
-    read: list[str] = []
+    read: list[RecordsOf] = []
     unread: list[str] = []
 
     def analyses() -> Iterator[Analysis]:
-        for name, analysis in readable_campaigns(layout, confidence, unread):
-            read.append(name)
+        for _, analysis in readable_campaigns(layout, confidence, unread):
+            read.append(records_of(analysis))
             yield analysis
 
     found = trends(analyses())
@@ -164,9 +165,10 @@ def every_value(page: TrendsPage) -> Html:
     heads = _value_heads()
     parts = []
     for trend in page.shared:
-        words = f"{trend.case}, {trend.quantity.label}, {trend.points[-1].label}, {trend.machine}"
+        words = tr("{value}, {machine}", value=_named(trend), machine=trend.machine)
         rows = [_row(trend, point) for point in trend.points]
-        parts.append(folded(f"{words} ({len(rows)})", table(heads, rows, words)))
+        title = tr("{what} ({n})", what=words, n=len(rows))
+        parts.append(folded(title, table(heads, rows, words)))
     return joined(parts)
 
 
@@ -174,10 +176,7 @@ def alone(page: TrendsPage) -> Html:
     """What one campaign alone measured, so that it has no trend."""
     if not page.alone:
         return paragraph(tr("Every value was measured by more than one campaign."))
-    rows = [
-        (f"{t.case}, {t.quantity.label}, {t.points[0].label}", *_row(t, t.points[0]))
-        for t in page.alone
-    ]
+    rows = [(_named(trend), *_row(trend, trend.points[0])) for trend in page.alone]
     heads = (tr("case, quantity, platform"), *_value_heads())
     title = tr("{n} values were measured by one campaign only", n=len(rows))
     words = tr("{n} values were measured by one campaign only: no trend.", n=len(rows))
@@ -203,6 +202,16 @@ def not_shown(page: TrendsPage) -> Html:
             ),
             *(tr("Campaign not looked into: {why}", why=line) for line in page.unread),
         )
+    )
+
+
+def _named(trend: Trend) -> str:
+    """What a trend is about, its machine aside."""
+    return tr(
+        "{case}, {quantity}, {platform}",
+        case=trend.case,
+        quantity=trend.quantity.label,
+        platform=trend.points[-1].label,
     )
 
 
@@ -239,13 +248,17 @@ def _change_text(trend: Trend, confidence: float) -> str:
 
 def _change_row(trend: Trend, confidence: float) -> tuple[str, ...]:
     first, last = trend.points[0], trend.points[-1]
-    dated = (f"{_value_text(trend, p)}, {p.measured_at:{_DAY}}" for p in (first, last))
+    dated = (
+        tr("{value}, {date}", value=_value_text(trend, point), date=f"{point.measured_at:{_DAY}}")
+        for point in (first, last)
+    )
     versions = (
         f"{tr(what)} {_version(first, what)} → {_version(last, what)}"
         for what in VERSIONS
         if first.versions.get(what) != last.versions.get(what)
     )
-    what, count = f"{trend.case}, {last.label}", str(len(trend.points))
+    what = tr("{case}, {platform}", case=trend.case, platform=last.label)
+    count = str(len(trend.points))
     ratio = _change_text(trend, confidence)
     return what, count, *dated, ratio, clauses(versions) or tr("none")
 

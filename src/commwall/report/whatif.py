@@ -95,7 +95,10 @@ def _example_cells(found: Answer) -> tuple[str, ...]:
         span_text(per_gb_text(per_byte.low), per_gb_text(per_byte.high))
         if per_byte
         else tr("none"),
-        clauses(f"{each.link.name}: {seconds_text(each.step)}" for each in found.over),
+        clauses(
+            tr("{what}: {value}", what=each.link.name, value=seconds_text(each.step))
+            for each in found.over
+        ),
         clauses(map(_gain_text, found.gains)) or tr("one link"),
         tr("{memory}, fits", memory=memory)
         if found.fits

@@ -87,7 +87,7 @@ def _row(effect: Effect, analysis: Analysis) -> Row:
     case, names = effect.case, analysis.names
     return {
         **platform_columns(effect.record, analysis),
-        "workload": f"{workload_text(case)}, {case.step_mode}",
+        "workload": tr("{workload}, {mode}", workload=workload_text(case), mode=case.step_mode),
         "mitigation": mitigation_text(effect.mitigation),
         "n": effect.speedup.n,
         "confidence": analysis.confidence,

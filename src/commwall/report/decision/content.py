@@ -18,8 +18,9 @@ from commwall.report.decision.money import money_lines
 from commwall.report.decision.words import far_words, row_words, sure_lines
 from commwall.report.energy import NOT_COUNTED
 from commwall.report.money import MoneyPage
-from commwall.report.narrative import measured_text, not_covered_lines, records_digest
+from commwall.report.narrative import measured_text, not_covered_lines
 from commwall.report.overview import Answer, capital, lowered, why_no_verdict
+from commwall.report.provenance import records_digest
 from commwall.schema.plan import Comparison
 
 ENERGY = TOPICS[1]
@@ -98,7 +99,7 @@ def decide(money: MoneyPage, *, replicable: bool) -> Decision:
     rows = _rows(analysis, foremost) if foremost else ()
     return Decision(
         campaign=analysis.evidence.index.campaign,
-        title=analysis.evidence.index.title,
+        title=tr(analysis.evidence.index.title),
         question=_question(analysis, foremost),
         sides=tuple(_sides(analysis, every)),
         answers=_answers(analysis, every),
@@ -148,7 +149,7 @@ def _sides(analysis: Analysis, every: Sequence[Asked]) -> Iterator[str]:
     told = {side for e in every[:MOST_ANSWERS] for side in (e.comparison.a, e.comparison.b)}
     for platform in plan.platforms if plan else ():
         if platform.name in told:
-            yield f"{analysis.names[platform.name]}: {platform.treatment.label.stands_for}"
+            yield _named(analysis.names[platform.name], tr(platform.treatment.label.stands_for))
 
 
 def _answers(analysis: Analysis, every: Sequence[Asked]) -> tuple[Answer, ...]:
@@ -206,18 +207,22 @@ def _energy(analysis: Analysis, asked: Asked | None) -> Iterator[str]:
         yield tr(NO_ENERGY)
         return
     label = capital(tr(ENERGY.quantity.label))
-    yield f"{label}: {overall_text(analysis, own)}"
+    yield tr("{topic}: {verdict}", topic=label, verdict=overall_text(analysis, own))
     if any(verdict.ratio for verdict in own):
         yield tr(NOT_COUNTED[0])
 
 
 def _not_measured(analysis: Analysis) -> tuple[str, ...]:
     plan = analysis.evidence.plan
-    left_out = (f"{each.what}: {each.reason}." for each in (plan.left_out if plan else ()))
+    left_out = (_named(each.what, each.reason) for each in (plan.left_out if plan else ()))
     lines = [*_absent(analysis), *not_covered_lines(analysis), *left_out]
     more = len(lines) - MOST_LINES
     rest = [tr("{n} more: pages Summary and Platforms.", n=more)] if more > 0 else []
     return (*lines[:MOST_LINES], *rest)
+
+
+def _named(name: str, what: str) -> str:
+    return tr("{name}: {what}", name=name, what=what)
 
 
 def _absent(analysis: Analysis) -> Iterator[str]:

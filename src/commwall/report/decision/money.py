@@ -9,7 +9,7 @@ from commwall.analysis.money.answers import Money
 from commwall.economics.judging import Judged
 from commwall.economics.scenario import Scenario
 from commwall.economics.wording import gain_text, money_words, range_text, sentence
-from commwall.language.translate import tr, tr_later
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.report.money import MoneyPage, subject_text
 
 NO_VERDICT = tr_later("No verdict: {why}.")
@@ -38,7 +38,7 @@ def _answered(money: Money, judged: Judged, confidence: float) -> Iterator[str]:
     gain = gain_text(judged, confidence)
     yield tr("For {work}; speed-up {gain}.", work=subject_text(money, judged), gain=gain)
     if prices := list(_prices(money.scenario, judged, confidence)):
-        yield tr("Price: {sides}.", sides="; ".join(prices))
+        yield tr("Price: {sides}.", sides=clauses(prices))
     scenario = money.scenario
     yield tr(ASSUMED, scenario=scenario.title, difference=scenario.difference.strip())
 
@@ -54,4 +54,4 @@ def _prices(scenario: Scenario, judged: Judged, confidence: float) -> Iterator[s
         if rent:
             parts.append(tr("rent {amount}", amount=range_text(rent, confidence)))
         if parts:
-            yield f"{words} {', '.join(parts)}"
+            yield f"{words} {listed(parts)}"

@@ -10,7 +10,7 @@ from commwall.analysis.names import PRIMARY
 from commwall.analysis.overall import range_text
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, effect_text
-from commwall.language.translate import around_text, tr, tr_later, trn
+from commwall.language.translate import around_text, listed, tr, tr_later, trn
 from commwall.report.decision.figure import Row
 from commwall.report.overview import NO_FLOOR, control_text
 from commwall.schema.units import significant
@@ -128,5 +128,5 @@ def sure_lines(verdicts: Sequence[Verdict], confidence: float, noun: str) -> Ite
     controls = [verdict.control for verdict in verdicts if verdict.control]
     yield tr(CONTROL, found=control_text(controls, noun)) if controls else tr(NO_FLOOR)
     if doubtful := [v.case for v in used if v.winner and v.above_noise is False]:
-        cases = ", ".join(doubtful)
+        cases = listed(doubtful)
         yield tr("Do not rely on {cases}: not above the noise floor.", cases=cases)
