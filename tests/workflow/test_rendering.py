@@ -120,9 +120,10 @@ def test_report_builds_and_loads_nothing(rendered: Checkout, tmp_path: Path) -> 
     text = page.read_text(encoding="utf-8")
     told = [json.loads(labels) for labels in re.findall(r'"labels": (\{.*?\})', text)]
     pages = [(labels["page"], labels.get("language")) for labels in told]
-    assert {("Throughput", "English"), ("Throughput", "中文"), ("Landing page", None)} <= set(pages)
+    wanted = {("Throughput", "English"), ("Decision report, PDF", "中文"), ("Landing page", None)}
+    assert wanted <= set(pages)
     assert len(pages) == len(set(pages)), "no two pages are told alike"
-    captions = ("verdicts first", "A page about all campaigns", "Landing page of all campaigns")
+    captions = ("verdicts first", "as one sheet of A4", "about all campaigns and", "of the site: ")
     assert sum(map(text.count, captions)) == len(pages), "each has its caption"
     assert not re.search(
         r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\W?(?:https?:)?//", text

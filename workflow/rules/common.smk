@@ -116,6 +116,12 @@ def labels_of(wildcards) -> dict[str, str]:
     return {"page": title, "language": LANGUAGES[language_of(wildcards)]}
 
 
+def sheet_labels_of(wildcards) -> dict[str, str]:
+    """The same of a page's sheet."""
+    labels = labels_of(wildcards)
+    return {**labels, "page": f"{labels['page']}, PDF"}
+
+
 def read_beside(wildcards) -> list[str]:
     """Assumptions that a page rests on, where they are there."""
     return [name for name in PAGES[wildcards.notebook].reads if Path(name).exists()]

@@ -36,14 +36,14 @@ use rule render_notebook as render_decision with:
             "results/{c}/notebooks/{into}{notebook}.html",
             caption="../report/notebook.rst",
             category="{c}",
-            labels={"page": "{notebook}", "language": language_of},
+            labels=labels_of,
         ),
         executed="results/{c}/notebooks/{into}{notebook}.ipynb",
         sheet=report(
             "results/{c}/notebooks/{into}{notebook}.pdf",
-            caption="../report/notebook.rst",
+            caption="../report/sheet.rst",
             category="{c}",
-            labels={"page": "{notebook} (PDF)", "language": language_of},
+            labels=sheet_labels_of,
         ),
     log:
         "logs/render_decision/{c}/{into}{notebook}.log",
