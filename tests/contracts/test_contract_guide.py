@@ -10,6 +10,8 @@ import pytest
 from commwall.analysis import breakeven, census, columns
 from commwall.analysis.derive import FORMULAS
 from commwall.analysis.mitigations import table
+from commwall.analysis.scaling import tables
+from commwall.report.pages import GENERAL_PAGES, PAGES
 from commwall.schema.metrics import METRICS
 from tests.contracts import text_rules as rules
 from tests.contracts.tree import ROOT
@@ -84,10 +86,13 @@ def test_every_formula_of_training_is_explained() -> None:
     assert {each for each in rows if each not in METRICS} == set()
 
 
-def test_every_table_is_listed() -> None:
+def test_every_page_and_table_is_listed() -> None:
     text = text_of(DOCS / "guide" / "reading.md")
-    made = {name for part in (breakeven, census, columns, table) for name in part.DESCRIPTIONS}
+    parts = (breakeven, census, columns, table, tables)
+    made = {name for part in parts for name in part.DESCRIPTIONS}
     assert {name for name in made if f"`{name}`" not in text} == set()
+    named_pages = set(re.findall(r"\w+", " ".join(re.findall(r"^\| ([\w, ]+) \|", text, re.M))))
+    assert (PAGES | GENERAL_PAGES).keys() - named_pages == set()
 
 
 def test_questions_are_answered_with_commands() -> None:
