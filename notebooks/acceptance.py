@@ -19,11 +19,12 @@
 root = ".."
 files = []
 expect = None
+language = None
 
 # %%
 from commwall.report import acceptance
 
-found = acceptance.open_files(files, expect, root)
+found = acceptance.open_files(files, expect, root, language)
 acceptance.headline(found)
 
 # %% [markdown]

@@ -204,6 +204,17 @@ def test_the_figure_has_each_row_in_words(of_many: Decision) -> None:
     assert "faster: fast link, emulated →" in written and "← faster: slow link, emulated" in written
 
 
+def test_an_interval_beyond_the_axis_ends_in_an_arrow(of_many: Decision) -> None:
+    wide = replace(of_many.figure[0], interval=(1e-5, 4e5))
+    (axes,) = decision_figure((wide, of_many.figure[1]), of_many.axis).axes
+    low, high = axes.get_xlim()
+    assert low > 0.1 and high < 10
+    arrows = {
+        line.get_marker(): line.get_xdata() for line in axes.lines if line.get_marker() in "<>"
+    }
+    assert {marker: list(ends) for marker, ends in arrows.items()} == {"<": [low], ">": [high]}
+
+
 def test_the_same_in_chinese(of_many: Decision, tmp_path: Path) -> None:
     layout = many.write_campaign(tmp_path)
     with speaking("zh"):

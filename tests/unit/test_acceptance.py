@@ -10,6 +10,7 @@ from commwall.cli.main import main
 from commwall.host import outputs
 from commwall.judge.handover import Check, Expectations, summary
 from commwall.judge.scene import Scene, paste
+from commwall.language.translate import speaking
 from commwall.report.acceptance import hand_over, open_files, page_of, read_expectations
 from commwall.schema.errors import ConfigError
 from tests.contracts.tree import ROOT
@@ -17,6 +18,7 @@ from tests.corpus import text_of
 from tests.unit.test_judge import H200
 from tests.unit.test_judge_corpus import FACTS, INPUTS
 
+NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 SAMPLE = (
     "topo-m.txt",
     "nvlink-s.idle.txt",
@@ -135,6 +137,21 @@ def test_the_page_holds_everything_and_loads_nothing() -> None:
     assert "no NVLink between GPUs: 28 pair(s) SYS" in page
     assert "&lt;b&gt;.txt:2" in page and "<b>.txt" not in page
     assert not re.search(r"<script|<link|<img|src=|href=|url\(", page)
+
+
+def test_the_page_says_the_same_in_chinese() -> None:
+    texts = [(name, (H200 / name).read_text(encoding="utf-8")) for name in SAMPLE]
+    scene = Scene(tuple(paste(*each) for each in texts), FACTS)
+    english = hand_over(scene, Expectations())
+    with speaking("zh"):
+        chinese = hand_over(scene, Expectations())
+        page = page_of(chinese)
+    assert [one.outcome for one in chinese.checks] == [one.outcome for one in english.checks]
+    for one, two in zip(english.findings, chinese.findings, strict=True):
+        assert one.level == two.level and one.verdict != two.verdict
+        assert sorted(NUMBER.findall(one.verdict)) == sorted(NUMBER.findall(two.verdict))
+    assert '<html lang="zh">' in page and "机器验收" in page and "符合预期" in page
+    assert "as expected" not in page
 
 
 def test_verb_makes_no_folder_for_the_page(

@@ -165,4 +165,4 @@ def display_names(plan: Plan) -> dict[str, str]:
 def _title(platform: PlannedPlatform) -> str:
     title = platform.treatment.label.title
     forgotten = is_emulated(platform) and EMULATED not in title.lower()
-    return f"{title} ({tr(EMULATED)})" if forgotten else title
+    return f"{tr(title)} ({tr(EMULATED)})" if forgotten else tr(title)

@@ -15,6 +15,7 @@ from commwall.judge.facts import facts_root, read_facts
 from commwall.judge.finding import Finding
 from commwall.judge.handover import Check, Expectations, summary
 from commwall.judge.scene import Pasted, Scene, paste
+from commwall.language.translate import ENGLISH, LANGUAGES, speaking
 from commwall.readers.decoding import decoded
 from commwall.readers.refusal import Unreadable
 from commwall.records.store import write_atomically
@@ -49,6 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page", type=Path, metavar="FILE.html", help="write the page of a hand-over"
     )
+    parser.add_argument(
+        "--language", choices=LANGUAGES, default=ENGLISH, help="of that page; default: English"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
@@ -64,9 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
     asked = bool(arguments.page or arguments.expect)
     expected = arguments.expect or root / EXPECTATIONS
     wanted = read_expectations(expected) if asked else Expectations()
-    found = hand_over(scene, wanted, _surveyed() if asked and arguments.here else ())
+    surveyed = _surveyed() if asked and arguments.here else ()
+    found = hand_over(scene, wanted, surveyed)
     if arguments.page:
-        write_atomically(arguments.page, page_of(found))
+        with speaking(arguments.language):
+            write_atomically(arguments.page, page_of(hand_over(scene, wanted, surveyed)))
     print(_json(found, asked) if arguments.json else _text(found, asked))
     readable = found.findings or any(one.readings for one in scene.pasted)
     return 0 if readable else EXIT_NOTHING_READ

@@ -1,8 +1,8 @@
 """The messages that stand in the code, and catalogues that hold exactly these.
 
-Layer: language. Reads modules, templates, notebooks and files of claims; writes `<language>/*.po`.
-`make messages` brings the catalogues up to date: new messages stand in them without translation,
-those that are gone are dropped.
+Layer: language. Reads modules, templates, notebooks, files of claims and of campaigns; writes
+`<language>/*.po`. `make messages` brings the catalogues up to date: new messages stand in them
+without translation, those that are gone are dropped.
 """
 
 import ast
@@ -16,6 +16,7 @@ from commwall.language.catalogues import NOT_DONE, translations, write
 from commwall.language.markdown import paragraphs
 from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
 from commwall.schema.claims import ClaimsFile
+from commwall.schema.config import PlatformConfig
 from commwall.schema.metric import DESIGN
 from commwall.schema.metrics import METRICS
 from commwall.schema.parsing import parse_model, parse_yaml
@@ -31,13 +32,14 @@ def messages(root: Path) -> dict[str, set[str]]:
     """Catalogue -> messages that belong into it; one that several rooms use is in the first.
 
     Args:
-        root: the checkout, for its notebooks and its files of claims.
+        root: the checkout, for its notebooks and its files of claims and campaigns.
     """
     rooms = sorted(path for path in PACKAGE.iterdir() if path.is_dir())
     found = {room.name: set(_of_modules(room)) | set(_of_templates(room)) for room in rooms}
     found["metrics"] = set(_of_metrics())
     found["notebooks"] = set(_of_notebooks(root / "notebooks"))
     found["claim_files"] = set(_of_claim_files(root / "config" / "facts" / "claims"))
+    found["campaign_files"] = set(_of_campaign_files(root / "config" / "campaigns"))
     known: set[str] = set()
     for name, texts in found.items():
         found[name] = texts - known
@@ -93,6 +95,16 @@ def _of_claim_files(folder: Path) -> Iterator[str]:
             yield claim.says
             yield from (unknown.words for unknown in claim.unknowns.values())
             yield from (shown.words for shown in claim.shown.values())
+
+
+def _of_campaign_files(folder: Path) -> Iterator[str]:
+    """Titles of campaigns and labels of treatments in the files that come with the project."""
+    for path in sorted(folder.glob("*.yaml")):
+        data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+        yield data["title"]
+        for asked in data["platforms"].values():
+            label = parse_model(PlatformConfig, asked, path.name).treatment.label
+            yield from (label.title, label.stands_for, label.does_not_cover)
 
 
 def _of_metrics() -> Iterator[str]:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from commwall.judge.acceptance import checks
 from commwall.judge.facts import facts_root, read_facts
-from commwall.judge.finding import Evidence, Finding
-from commwall.judge.handover import Case, Check, Expectations, summary
+from commwall.judge.finding import WORDS, Evidence, Finding
+from commwall.judge.handover import OUTCOMES, Case, Check, Expectations, summary
 from commwall.judge.rules import judge
 from commwall.judge.scene import Pasted, Scene, paste
-from commwall.language.translate import clauses, listed, spoken, tr, tr_later
+from commwall.language.translate import ENGLISH, clauses, listed, speak, spoken, tr, tr_later
 from commwall.readers.decoding import decoded
 from commwall.readers.refusal import Unreadable
 from commwall.report.html import (
@@ -90,18 +90,23 @@ def hand_over(scene: Scene, wanted: Expectations, more: Iterable[Check] = ()) ->
     return HandOver(scene, findings, (*checks(Case(scene, wanted, findings)), *more))
 
 
-def open_files(names: Sequence[str], expect: str | None, root: str = ".") -> HandOver:
-    """A hand-over from files, for a notebook.
+def open_files(
+    names: Sequence[str], expect: str | None, root: str = ".", language: str | None = None
+) -> HandOver:
+    """A hand-over from files, for a notebook, which writes from now on in a language.
 
     Args:
         names: paths of the files.
         expect: path of the expectations; None takes those of the checkout.
         root: the checkout.
+        language: one of `LANGUAGES`; None is English.
 
     Raises:
+        LanguageError: if there is no such language.
         ConfigError: if facts or expectations cannot be read.
         OSError: if a file cannot be read.
     """
+    speak(language or ENGLISH)
     checkout = facts_root(Path(root))
     scene = Scene(tuple(map(_pasted, names)), read_facts(checkout))
     return hand_over(scene, read_expectations(Path(expect) if expect else checkout / EXPECTATIONS))
@@ -116,11 +121,10 @@ def _pasted(name: str) -> Pasted:
 
 def headline(found: HandOver) -> Html:
     """The result in one card."""
-    outcome, words = summary(found.checks)
-    return Html(
-        f'<div class="card"><p class="verdict">{escape(outcome.upper())}: '
-        f"{escape(tr(_WORDS[outcome]))}</p><p>{escape(words)}.</p></div>"
-    )
+    outcome, counts = summary(found.checks)
+    words = {"outcome": tr(OUTCOMES[outcome]).upper(), "meaning": tr(_WORDS[outcome])}
+    verdict, counted = tr("{outcome}: {meaning}", **words), tr("{clauses}.", clauses=counts)
+    return joined([paragraph(verdict, "verdict"), paragraph(counted)], "card")
 
 
 def table_of_checks(found: HandOver) -> Html:
@@ -128,7 +132,14 @@ def table_of_checks(found: HandOver) -> Html:
     rows = [
         (
             one.outcome,
-            (one.item, one.outcome, one.expected, one.found, one.reason, _lines(one.evidence)),
+            (
+                one.item,
+                tr(OUTCOMES[one.outcome]),
+                one.expected,
+                one.found,
+                one.reason,
+                _lines(one.evidence),
+            ),
         )
         for one in found.checks
     ]
@@ -154,7 +165,13 @@ def table_of_findings(found: HandOver) -> Html:
     rows = [
         (
             one.level,
-            (one.level, one.verdict, one.means, one.next_step or "", _lines(one.evidence)),
+            (
+                tr(WORDS[one.level]),
+                one.verdict,
+                one.means,
+                one.next_step or "",
+                _lines(one.evidence),
+            ),
         )
         for one in found.findings
     ]

@@ -57,7 +57,7 @@ NOT_TRAINED = (
 
 def headline(page: Page) -> Html:
     """The campaign's title."""
-    return heading(page.analysis.evidence.index.title)
+    return heading(tr(page.analysis.evidence.index.title))
 
 
 def not_covered(page: Page, suite: SuiteName | None = None) -> Html:
@@ -71,7 +71,7 @@ def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tup
     labels: dict[str, list[str]] = {}
     for platform in plan.platforms if plan else ():
         label = platform.treatment.label
-        labels.setdefault(label.does_not_cover, []).append(label.title)
+        labels.setdefault(tr(label.does_not_cover), []).append(tr(label.title))
     trained = suite == "training" or (
         suite is None and any(verdict.suite == "training" for verdict in analysis.verdicts)
     )

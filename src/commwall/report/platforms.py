@@ -332,8 +332,8 @@ def _treatment_row(page: Page, platform: PlannedPlatform) -> tuple[str, ...]:
         platform.name,
         _processes_text(platform),
         treatment_text(platform.treatment),
-        label.stands_for,
-        label.does_not_cover,
+        tr(label.stands_for),
+        tr(label.does_not_cover),
     )
 
 

@@ -165,9 +165,10 @@ def every_value(page: TrendsPage) -> Html:
     heads = _value_heads()
     parts = []
     for trend in page.shared:
-        words = f"{trend.case}, {trend.quantity.label}, {trend.points[-1].label}, {trend.machine}"
+        words = tr("{value}, {machine}", value=_named(trend), machine=trend.machine)
         rows = [_row(trend, point) for point in trend.points]
-        parts.append(folded(f"{words} ({len(rows)})", table(heads, rows, words)))
+        title = tr("{what} ({n})", what=words, n=len(rows))
+        parts.append(folded(title, table(heads, rows, words)))
     return joined(parts)
 
 
@@ -175,10 +176,7 @@ def alone(page: TrendsPage) -> Html:
     """What one campaign alone measured, so that it has no trend."""
     if not page.alone:
         return paragraph(tr("Every value was measured by more than one campaign."))
-    rows = [
-        (f"{t.case}, {t.quantity.label}, {t.points[0].label}", *_row(t, t.points[0]))
-        for t in page.alone
-    ]
+    rows = [(_named(trend), *_row(trend, trend.points[0])) for trend in page.alone]
     heads = (tr("case, quantity, platform"), *_value_heads())
     title = tr("{n} values were measured by one campaign only", n=len(rows))
     words = tr("{n} values were measured by one campaign only: no trend.", n=len(rows))
@@ -204,6 +202,16 @@ def not_shown(page: TrendsPage) -> Html:
             ),
             *(tr("Campaign not looked into: {why}", why=line) for line in page.unread),
         )
+    )
+
+
+def _named(trend: Trend) -> str:
+    """What a trend is about, its machine aside."""
+    return tr(
+        "{case}, {quantity}, {platform}",
+        case=trend.case,
+        quantity=trend.quantity.label,
+        platform=trend.points[-1].label,
     )
 
 

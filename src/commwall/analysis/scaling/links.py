@@ -6,6 +6,7 @@ Layer: analysis. Reads no file.
 import os
 
 from commwall.analysis.names import EMULATED, is_emulated
+from commwall.language.translate import tr
 from commwall.records.ladders import Ladder
 
 _ENDS = " ,;:([0123456789"
@@ -17,4 +18,4 @@ def link_name(ladder: Ladder) -> str:
     titles = [platform.treatment.label.title for platform in ladder.platforms]
     shared = os.path.commonprefix(titles).rstrip(_ENDS) or " / ".join(titles)
     forgotten = is_emulated(ladder.platforms[0]) and EMULATED not in shared.lower()
-    return f"{shared} ({EMULATED})" if forgotten else shared
+    return f"{tr(shared)} ({tr(EMULATED)})" if forgotten else tr(shared)

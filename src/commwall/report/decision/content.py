@@ -99,7 +99,7 @@ def decide(money: MoneyPage, *, replicable: bool) -> Decision:
     rows = _rows(analysis, foremost) if foremost else ()
     return Decision(
         campaign=analysis.evidence.index.campaign,
-        title=analysis.evidence.index.title,
+        title=tr(analysis.evidence.index.title),
         question=_question(analysis, foremost),
         sides=tuple(_sides(analysis, every)),
         answers=_answers(analysis, every),
@@ -149,7 +149,7 @@ def _sides(analysis: Analysis, every: Sequence[Asked]) -> Iterator[str]:
     told = {side for e in every[:MOST_ANSWERS] for side in (e.comparison.a, e.comparison.b)}
     for platform in plan.platforms if plan else ():
         if platform.name in told:
-            yield _named(analysis.names[platform.name], platform.treatment.label.stands_for)
+            yield _named(analysis.names[platform.name], tr(platform.treatment.label.stands_for))
 
 
 def _answers(analysis: Analysis, every: Sequence[Asked]) -> tuple[Answer, ...]:

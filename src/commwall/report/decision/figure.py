@@ -18,13 +18,16 @@ from commwall.report.figures import nothing, ratio_ticks
 from commwall.report.style import COLORS, INK, MUTED, new_figure, row_labels, title_figure
 
 MOST_ROWS = 10
+MOST_ROOM = 4.0
+"""An axis ends at this many times the outermost ratio; a longer interval runs out of it."""
 LEAST_ROOM = 0.5
 """Of the shorter side of the axis, relative to the longer one."""
 SIDE_CHARACTERS = 30
 """Of a side's name beside the axis; longer ones are cut there, for they stand in full above."""
 CAPTION = tr_later(
-    "Mark: ratio of both sides, geometric mean over the rounds; line: its interval; hollow: cannot "
-    "tell; grey: noise floor, as far as the same link measured twice may lie from itself."
+    "Mark: ratio of both sides, geometric mean over the rounds; line: its interval (an arrow where "
+    "it goes on); hollow: cannot tell; grey: noise floor, as far as the same link measured twice "
+    "may lie from itself."
 )
 SOME = tr_later("{shown} of {cases} cases, evenly chosen from the smallest ratio to the largest.")
 
@@ -76,6 +79,7 @@ def decision_figure(rows: Sequence[Row], sides: Sides | None) -> Figure:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     row_labels(axes, [row.case for row in rows])
     _scale(axes, rows, sides)
+    _mark_ends(axes, rows)
     _name_ends(axes, sides)
     names = {"a": _short(sides.a), "b": _short(sides.b)}
     title = tr("{quantity}: {a} relative to {b}", quantity=tr(sides.quantity.metric.label), **names)
@@ -117,8 +121,7 @@ def _draw(axes: Axes, place: int, row: Row) -> None:
 
 def _scale(axes: Axes, rows: Sequence[Row], sides: Sides) -> None:
     """A logarithmic axis: half and twice lie equally far from even."""
-    ends = [end for row in rows for end in (row.ratio, *(row.interval or ()))]
-    low, high = _limits(min(0.9, *ends) / 1.08, max(1.1, *ends) * 1.08)
+    low, high = _limits(rows)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.set_xticks(_ticks(low, high))
@@ -130,9 +133,23 @@ def _scale(axes: Axes, rows: Sequence[Row], sides: Sides) -> None:
     axes.set_xlabel(tr("1× is {b}", b=_short(sides.b)))
 
 
-def _limits(low: float, high: float) -> tuple[float, float]:
-    """Ends of the axis with room for words on either side of 1."""
+def _limits(rows: Sequence[Row]) -> tuple[float, float]:
+    """Ends of the axis: no interval squeezes the marks, and 1 has room for words on either side."""
+    ratios = [1.0, *(row.ratio for row in rows)]
+    ends = [end for row in rows for end in (row.ratio, *(row.interval or ()))]
+    low = max(min(0.9, *ends), min(ratios) / MOST_ROOM) / 1.08
+    high = min(max(1.1, *ends), max(ratios) * MOST_ROOM) * 1.08
     return min(low, high**-LEAST_ROOM), max(high, low**-LEAST_ROOM)
+
+
+def _mark_ends(axes: Axes, rows: Sequence[Row]) -> None:
+    """An arrow where an interval leaves the axis, whose end would look like its own."""
+    low, high = axes.get_xlim()
+    for place, row in enumerate(rows):
+        least, most = row.interval or (row.ratio, row.ratio)
+        for leaves, edge, arrow in ((least < low, low, "<"), (most > high, high, ">")):
+            if leaves:
+                axes.plot(edge, place, arrow, color=INK, ms=8, clip_on=False, zorder=4)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -146,14 +163,9 @@ def _ticks(low: float, high: float) -> list[float]:
 def _name_ends(axes: Axes, sides: Sides) -> None:
     """Which side is ahead left of 1, and which right of it."""
     ahead = tr_later("faster: {side}") if sides.quantity == PRIMARY else tr_later("better: {side}")
-    left, right = (
-        (sides.b, sides.a)
-        if sides.quantity.metric.direction == "higher"
-        else (
-            sides.a,
-            sides.b,
-        )
-    )
+    left, right = sides.b, sides.a
+    if sides.quantity.metric.direction == "lower":
+        left, right = right, left
     middle = axes.transData.transform((1, 0))[0]
     place = axes.transAxes.inverted().transform((middle, 0))[0]
     for side, arrow, align, shift in ((left, "← {}", "right", -4), (right, "{} →", "left", 4)):

@@ -1,6 +1,6 @@
 """The decision report on one sheet of A4, as a PDF that is the same bytes each time.
 
-Layer: report. Reads `templates/decision.typ` and the typefaces of matplotlib and zhplot; writes
+Layer: report. Reads `templates/decision.typ` and the typeface that zhplot brings; writes
 `decision.pdf` beside the page. The template gets all text as data and none as markup, so that a
 campaign's own words are shown as they are.
 """

@@ -94,7 +94,7 @@ def _chapter(layout: Layout, campaign: str, language: str) -> Chapter:
 
 def _title(layout: Layout, campaign: str) -> str:
     try:
-        return read_plan(layout.plan_path(campaign)).title
+        return tr(read_plan(layout.plan_path(campaign)).title)
     except (CommwallError, OSError):
         return campaign  # its page says what is wrong with the plan
 

@@ -64,7 +64,10 @@ class Entry:
     """One campaign."""
 
     chapter: Chapter
+    machine: str = ""
+    """That its plan was made for."""
     state: str = ""
+    """How many of its records there are."""
     weight: tuple[int, ...] = ()
     """How telling it is; see `weight_of`."""
     headlines: tuple[Answer, ...] = ()
@@ -83,10 +86,11 @@ class Entry:
 
 def entry_of(chapter: Chapter, analysis: Analysis) -> Entry:
     """What the site says of a campaign."""
-    index = analysis.evidence.index
+    index, plan = analysis.evidence.index, analysis.evidence.plan
     held, planned = f"{len(analysis.evidence.records):,}", f"{len(index.findings):,}"
     return Entry(
         chapter=chapter,
+        machine=plan.machine if plan else "",
         state=tr("{held} of {planned} records", held=held, planned=planned),
         weight=weight_of(analysis),
         headlines=tuple(_headlines(analysis)),
