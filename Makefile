@@ -38,8 +38,9 @@ check: dev ## style, types, layers, generated pages, unit and contract tests; ab
 	$(TEST)/bin/python docs/generate.py --check
 	$(TEST)/bin/python -m pytest -q tests/unit tests/contracts tests/workflow/test_rules.py
 
-docs: dev ## write the generated pages anew
+docs: dev ## write the generated pages and the README's figure anew
 	$(TEST)/bin/python docs/generate.py
+	$(TEST)/bin/python docs/finding.py
 
 messages: dev ## bring the catalogues of other languages up to date
 	$(TEST)/bin/python docs/messages.py

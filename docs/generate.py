@@ -18,6 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from commwall.cli.main import VERBS, configure
 from commwall.records.bundle import BundleList
 from commwall.records.index import Index
 from commwall.records.state import Attempt, State
@@ -349,10 +350,65 @@ decides whether they are fresh (docs/decisions/002-freshness.md).
 {sections}
 """
 
+# Commands ----------------------------------------------------------------------------------
+
+ENVIRONMENTS = {"bench": ("measure", "tune"), "report": ("tables", "render", "site")}
+"""Environments of the verbs that need more than the driver's packages."""
+
+
+def argument_rows(verb: str) -> list[list[str]]:
+    """Name and meaning of each argument of a verb."""
+    parser = argparse.ArgumentParser(prog=f"commwall {verb}", add_help=False)
+    configure(verb, parser)
+    return [
+        [f"`{name_of(action)}`", (action.help or "") % {"default": action.default}]
+        for action in parser._actions
+    ]
+
+
+def name_of(action: argparse.Action) -> str:
+    """How an argument is written: `--gpus N[,N…]`, `FILE …`."""
+    choices = "|".join(map(str, action.choices or ()))
+    shown = action.metavar or choices or action.dest.upper()
+    if not action.option_strings:
+        return f"{shown} …" if action.nargs in ("*", "+") else str(shown)
+    return " ".join([*action.option_strings, *([] if action.nargs == 0 else [str(shown)])])
+
+
+def python_of(verb: str) -> str:
+    """What starts a verb."""
+    made = next((name for name, verbs in ENVIRONMENTS.items() if verb in verbs), None)
+    return f".envs/{made}/bin/python -m commwall" if made else ".venv/bin/commwall"
+
+
+def verb_section(verb: str, summary: str) -> str:
+    """A verb, what it does, and its arguments."""
+    rows = argument_rows(verb)
+    arguments = f"\n\n{table(('argument', 'meaning'), rows)}" if rows else ""
+    return f"## {verb}\n\n`{python_of(verb)} {verb}`: {summary}.{arguments}"
+
+
+def commands() -> str:
+    """The page commands.md."""
+    overview = [[f"[{verb}](#{verb})", summary] for verb, summary in VERBS.items()]
+    sections = "\n\n".join(verb_section(*item) for item in VERBS.items())
+    return f"""# Commands
+
+Each stage of the workflow is one of these verbs, and each can be run by hand. `make report` and
+`make driver` make `.venv`, which has the command for everything that needs no PyTorch and no
+tables; other verbs run in the environment named with them. `--help` says the same.
+
+{table(("verb", "what it does"), overview)}
+
+{sections}
+"""
+
+
 # -------------------------------------------------------------------------------------------
 
 PAGES: dict[str, Callable[[], str]] = {
     "ARCHITECTURE.md": architecture,
+    "commands.md": commands,
     "metrics.md": metrics,
     "records.md": records,
 }

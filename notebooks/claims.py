@@ -17,7 +17,7 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import claims
+from commwall.report import claims, provenance
 
 page = claims.open_claims(root, confidence, language)
 claims.headline(page)
@@ -51,3 +51,6 @@ claims.not_shown(page)
 # ## Provenance
 # Claims are in `config/facts/claims`, constants in `config/facts`, rules in the package
 # `commwall.claims`; `commwall claims` prints the same with all sources.
+
+# %%
+provenance.campaigns(page.campaigns)

@@ -105,4 +105,4 @@ narrative.gaps(page, "collectives")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "collectives")

@@ -107,4 +107,4 @@ narrative.gaps(page, "training")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "training")

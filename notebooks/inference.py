@@ -95,4 +95,4 @@ narrative.gaps(page, "inference")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "inference")

@@ -100,4 +100,4 @@ narrative.gaps(page, "memory")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "memory")

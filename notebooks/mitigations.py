@@ -68,4 +68,4 @@ narrative.gaps(page, "mitigations")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "mitigations", "training")

@@ -85,4 +85,4 @@ narrative.gaps(page.page, "training")
 # ## Provenance
 
 # %%
-narrative.provenance(page.page)
+narrative.provenance(page.page, "training")

@@ -91,4 +91,4 @@ narrative.gaps(page, "training")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "training", "collectives")

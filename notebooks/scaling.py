@@ -80,4 +80,4 @@ narrative.gaps(page, "training")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "training", "collectives")

@@ -85,4 +85,4 @@ narrative.gaps(page, "strategies")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "strategies")

@@ -18,7 +18,7 @@ language = None
 
 # %%
 from commwall.analysis.names import Quantity
-from commwall.report import figures, limits, narrative, overview
+from commwall.report import exposed, figures, limits, narrative, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -81,7 +81,7 @@ picture(
 )
 
 # %%
-narrative.exposed_note(page)
+exposed.exposed_note(page)
 
 # %%
 picture(
@@ -118,4 +118,4 @@ narrative.gaps(page, "training")
 # ## Provenance
 
 # %%
-narrative.provenance(page)
+narrative.provenance(page, "training")

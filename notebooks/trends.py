@@ -16,7 +16,7 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import trends
+from commwall.report import provenance, trends
 
 page = trends.open_trends(root, confidence, language)
 trends.headline(page)
@@ -55,3 +55,6 @@ trends.not_shown(page)
 # ## Provenance
 # Values come from the records of all campaigns in `results/`, each verified against its digest.
 # `commwall compare A B` prints what has changed between two of them.
+
+# %%
+provenance.campaigns(page.campaigns)

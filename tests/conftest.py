@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-SLOW_LAST = ("unit", "contracts", "golden", "notebooks", "torch", "workflow", "e2e", "gpu")
+SLOW_LAST = ("unit", "contracts", "golden", "notebooks", "site", "torch", "workflow", "e2e", "gpu")
 """Folders in the order in which a failure is cheapest to learn."""
 MARKED = ("torch", "workflow", "e2e", "gpu")
 

@@ -76,9 +76,10 @@ def index(layout: Layout) -> None:
 
 def landing_page(layout: Layout) -> None:
     """What `commwall site` does."""
-    from commwall.report.site import publish
+    from commwall.report.site.origin import Origin
+    from commwall.report.site.publishing import publish
 
-    publish(layout, layout.campaigns(), CONFIDENCE)
+    publish(layout, layout.campaigns(), CONFIDENCE, Origin("1", "0" * 40, "3"), ("en", "zh"))
 
 
 def trends(layout: Layout) -> None:

@@ -14,7 +14,7 @@ from commwall.analysis.tables import tidy_tables
 from commwall.analysis.wording import noise_text, sentence
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically
-from commwall.report.narrative import exposed_note
+from commwall.report.exposed import exposed_note
 from commwall.report.page import open_page
 from commwall.schema.errors import PlanError
 from commwall.schema.record import Record, Status

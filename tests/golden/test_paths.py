@@ -23,7 +23,7 @@ from commwall.schema.record import Record
 from commwall.schema.result import Series
 from tests.golden.build import FAST
 from tests.golden.operations import operation, plan, record
-from tests.unit.test_schema_paths import FACTS, gpu
+from tests.unit.test_records_paths import FACTS, gpu
 
 SIZE = 2**30
 

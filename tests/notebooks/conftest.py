@@ -10,13 +10,26 @@ import pytest
 from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
+from commwall.report.site.origin import Origin
+from commwall.report.site.publishing import publish
 from tests.golden.build import CAMPAIGN, write_campaign
 
 REPOSITORY = Path(__file__).parents[2]
+ORIGIN = Origin(version="1.2.3", commit="0" * 40, python="3.11.0")
 
 
-def render_pages(pages: Iterable[tuple[str, str]]) -> None:
-    """Render notebooks of campaigns, two at a time: each waits for a kernel of its own."""
+def campaign_page(layout: Layout, campaign: str) -> str:
+    """The site's own page of a campaign, after the site was written for it alone."""
+    publish(layout, (campaign,), 0.95, ORIGIN)
+    return (layout.site_dir() / campaign / "index.html").read_text(encoding="utf-8")
+
+
+def render_pages(pages: Iterable[tuple[str, ...]]) -> None:
+    """Render notebooks of campaigns, two at a time: each waits for a kernel of its own.
+
+    Args:
+        pages: words of the verb `render`.
+    """
     with ThreadPoolExecutor(2) as pool:
         codes = list(pool.map(lambda page: main(["render", *page]), pages))
     assert codes and set(codes) == {0}

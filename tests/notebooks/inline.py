@@ -11,25 +11,27 @@ import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+from commwall.language.translate import ENGLISH, speaking
 from commwall.report.render import page_of
 from tests.notebooks.conftest import REPOSITORY
 
 
-def executed(name: str, root: Path, campaign: str) -> NotebookNode:
-    """A notebook of this repository after its cells have run on a campaign."""
+def executed(name: str, root: Path, campaign: str, language: str = ENGLISH) -> NotebookNode:
+    """A notebook of this repository after its code cells have run on a campaign."""
     node = jupytext.read(REPOSITORY / "notebooks" / f"{name}.py", fmt="py:percent")
     names: dict[str, Any] = {}
-    for cell in (cell for cell in node.cells if cell.cell_type == "code"):
-        if "parameters" in cell.metadata.get("tags", []):
-            names.update(root=root, campaign=campaign, confidence=0.95)
-        else:
-            cell.outputs = _run(cell.source, names)
+    with speaking(language):  # the cells themselves speak from then on
+        for cell in (cell for cell in node.cells if cell.cell_type == "code"):
+            if "parameters" in cell.metadata.get("tags", []):
+                names.update(root=root, campaign=campaign, confidence=0.95, language=language)
+            else:
+                cell.outputs = _run(cell.source, names)
     return node
 
 
-def page(name: str, root: Path, campaign: str) -> str:
+def page(name: str, root: Path, campaign: str, language: str = ENGLISH) -> str:
     """The page of a notebook."""
-    return page_of(executed(name, root, campaign), f"{campaign}: {name}")
+    return page_of(executed(name, root, campaign, language), f"{campaign}: {name}", language)
 
 
 def _run(source: str, names: dict[str, Any]) -> list[NotebookNode]:

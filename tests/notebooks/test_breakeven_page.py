@@ -66,7 +66,7 @@ def test_what_is_not_measured_is_called_modelled(page: str) -> None:
     heads = re.findall(r"<h2[^>]*>([^<]+)", page)
     beyond = heads[heads.index("Where 1, 5 and 20 % are crossed") + 1 :]
     assert all("(modelled)" in head for head in beyond[:3])
-    captions = re.findall(r'<p class="caption">([^<]+)', page)
+    captions = re.findall(r"<caption><span>([^<]+)", page)
     assert sum("modelled" in caption.lower() for caption in captions) == 3
     assert "No example" in page  # processors of the golden campaign have no peak on file
 

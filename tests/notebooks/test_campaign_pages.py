@@ -12,7 +12,8 @@ import pytest
 
 from commwall.cli.main import main
 from commwall.records.layout import Layout
-from commwall.report.method import LEG_WORDS, MARK_WORDS, STEP_MODES
+from commwall.report.marks import MARK_WORDS
+from commwall.report.method import LEG_WORDS, STEP_MODES
 from commwall.report.pages import APART, GENERAL_PAGES, PAGES, pages_for
 from commwall.report.platforms import WORDS, link_text
 from commwall.schema.case import LEGS, StepMode
@@ -67,13 +68,13 @@ def test_notebooks_and_list_of_pages_agree() -> None:
     assert {*PAGES, *GENERAL_PAGES, *APART} == {
         path.stem for path in (REPOSITORY / "notebooks").glob("*.py")
     }
-    assert pages_for({"memory"}) == ("summary", "memory", "platforms", "method")
+    assert pages_for({"memory"}) == ("decision", "summary", "memory", "platforms", "method")
 
 
 def test_summary_says_what_a_buyer_asks_first(published: Layout) -> None:
     page = page_of(published, "summary")
     said = "trains faster than slow link, emulated in 2 of 4 cases, by 50 % to 100 %;"
-    assert page.index(said) < page.index("Bold: the interval") < page.index("<figure>")
+    assert page.index(said) < page.index("Bold: the interval") < page.index("<figure ")
     assert "transformer-xl-demo not used: marked host bound." in page
     landing = unescape((published.site_dir() / "index.html").read_text())
     assert said in landing and "Cannot tell in any of 4 cases, one round has no interval" in landing

@@ -22,15 +22,20 @@ SHOWN = (
     *((gpus.CAMPAIGN, name) for name in ("summary", "energy", "platforms", "trends")),
 )
 ATTRIBUTES = {
-    *("alt", "charset", "class", "colspan", "content", "href", "http-equiv", "id", "lang", "name"),
-    *("open", "scope", "src"),
+    *("alt", "aria-current", "aria-label", "charset", "class", "colspan", "content", "href"),
+    *("hreflang", "http-equiv", "id", "lang", "name", "open", "scope", "src", "tabindex"),
 }
 TAGS = {
-    *("a", "article", "body", "code", "details", "div", "em", "figcaption", "figure", "h1", "h2"),
-    *("h3", "head", "html", "img", "li", "main", "meta", "ol", "p", "pre", "section", "strong"),
-    *("style", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul"),
+    *("a", "article", "body", "caption", "code", "details", "div", "em", "figcaption", "figure"),
+    *("footer", "h1", "h2", "h3", "head", "header", "html", "img", "li", "main", "meta", "nav"),
+    *("ol", "p", "pre", "section", "span", "strong", "style", "summary", "table", "tbody", "td"),
+    *("th", "thead", "title", "tr", "ul"),
 }
-ADDRESSES = ("#", "data:image/svg+xml;base64,", f"{many.CAMPAIGN}/", f"{gpus.CAMPAIGN}/")
+ADDRESSES = (
+    *("#", "data:image/svg+xml;base64,", "index.html", "compare.html", "provenance.html", "zh/"),
+    *(f"{many.CAMPAIGN}/", f"{gpus.CAMPAIGN}/"),
+    *("decision.pdf", *(f"{name}.html" for name in PAGES)),
+)
 """How what pages link to and show begins."""
 WORDS = TEXT.partition("\x1b")[0]
 

@@ -39,7 +39,7 @@ def page(published: Layout) -> Page:
 
 def cells(text: str, caption: str) -> list[list[str]]:
     """Cells of the rows of the table with that caption, titles of groups among them."""
-    (table,) = re.findall(rf"{re.escape(caption)}</p>.*?</thead>(.*?)</table>", text, re.DOTALL)
+    (table,) = re.findall(rf"{re.escape(caption)}<.*?</thead>(.*?)</table>", text, re.DOTALL)
     rows = re.findall(r"<tr.*?>(.*?)</tr>", table, re.DOTALL)
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
 
@@ -50,7 +50,7 @@ def signed(percent: float) -> str:
 
 
 def test_verdict_first_then_evidence_then_limits(text: str) -> None:
-    marks = ['id="Verdict"', "<figure>", "Predicted and measured steps.", 'id="Where-it-misses"']
+    marks = ['id="Verdict"', "<figure ", "Predicted and measured steps.", 'id="Where-it-misses"']
     marks += ['id="What-this-does-not-show"', 'id="Provenance"']
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)

@@ -9,9 +9,8 @@ from commwall.host.processes import is_running
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.render import RenderError, check_parameters, render
-from commwall.report.site import publish
 from tests.golden.build import CAMPAIGN, SLOW, write_campaign
-from tests.notebooks.conftest import REPOSITORY
+from tests.notebooks.conftest import REPOSITORY, campaign_page
 
 GIVEN = {"root": ".", "campaign": CAMPAIGN, "confidence": 0.95}
 HEAD = '# %% tags=["parameters"]\nroot = None\ncampaign = None\nconfidence = None\n\n# %%\n'
@@ -96,7 +95,7 @@ def test_site_of_a_half_measured_campaign_names_its_gaps(tmp_path: Path) -> None
     layout = write_campaign(
         tmp_path, lambda r: None if (r.id.platform, r.id.round) == (SLOW, 2) else r
     )
-    page = publish(layout, (CAMPAIGN,), 0.95).read_text()
+    page = campaign_page(layout, CAMPAIGN)
     assert "14 of 15 records" in page
     assert "golden-slow, bert-golden, round 2: missing: no record" in page
     assert "page summary: not rendered" in page

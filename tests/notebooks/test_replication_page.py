@@ -25,8 +25,8 @@ def test_the_section_of_a_replication(tmp_path: Path, monkeypatch: pytest.Monkey
         unescape((layout.notebooks_dir(name) / "summary.html").read_text(encoding="utf-8"))
         for name in (OWN, CAMPAIGN)
     )
-    assert "<h2>Replication</h2>" in page and "<h2>Replication</h2>" not in other
-    section = page[page.index("<h2>Replication</h2>") :].split("</table>")[0]
+    assert ">Replication<" in page and ">Replication<" not in other
+    section = page[page.index(">Replication<") :].split("</table>")[0]
     assert "1 of 1 ratios (100%) lie inside the intervals fixed beforehand" in section
     rows = re.findall(r"<tr[^>]*>(<th scope=.row.*?)</tr>", section)
     table = pd.read_csv(layout.tables_dir(OWN) / "replication.csv")

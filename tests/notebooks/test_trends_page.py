@@ -58,7 +58,7 @@ def test_the_page_follows_both_platforms_and_no_control(root: Path, page: Trends
     assert "2 values were measured by more than one of 2 campaigns, from 2026-01-01 to" in markup
     assert [trend.platform for trend in page.shared] == [FAST, SLOW]
     assert "Every value was measured by more than one campaign." in markup
-    assert markup.count("<figure>") == 1
+    assert markup.count("<figure ") == 1
     assert 'href="pages/trends.html"' in (Layout(root).landing_path()).read_text()
 
 
@@ -147,5 +147,5 @@ def test_a_campaign_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     write(tmp_path, AFTER)
     indexed(tmp_path, CAMPAIGN)
     page = open_trends(tmp_path, 0.95)
-    assert page.campaigns == (CAMPAIGN,)
+    assert [each.campaign for each in page.campaigns] == [CAMPAIGN]
     assert page.unread == (f"{AFTER}: the campaign has no index yet",)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,11 @@ import pytest
 from commwall.cli.main import main
 from commwall.host import survey as surveyed
 from commwall.host.environments import manifest_path
+from commwall.host.gpus import GpuProbe
 from commwall.host.software import packages_digest
 from commwall.host.survey import Ability, survey
+from commwall.measure.duration import expected_suite_s
+from commwall.measure.outlook import look_ahead
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.environment import Difference, Manifest
 
@@ -72,6 +76,61 @@ def test_the_verb_prints_text_or_json(
     told = json.loads(capsys.readouterr().out)
     assert {ability["name"] for ability in told["abilities"]} >= {"CPU", "GPU", "disk"}
     assert len(told["machine"]["fingerprint"]) == 64
+
+
+def doctor(capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["doctor"]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout's configuration and lock, with this machine as one that has no GPU."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "envs").mkdir()
+    shutil.copy(ROOT / "envs/bench.lock", tmp_path / "envs")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(surveyed, "probe_gpus", lambda: GpuProbe(reason="no driver"))
+    return tmp_path
+
+
+def test_what_is_told_has_a_word_beside_its_sign(
+    there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(surveyed, "usable_cpus", lambda: 1)
+    told = doctor(capsys)
+    assert "  ✗ no       CPU: 1 usable\n             → give this process 2 CPUs" in told
+    assert "  ✗ no       GPU: no driver\n" in told
+    assert "  ✓ yes      disk: " in told
+    assert "  – later    environment bench, environment report: not made yet\n" in told
+    assert max(map(len, told.splitlines())) <= 100
+
+
+def test_a_run_is_told_beforehand_with_its_time(
+    there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign = there / "config/campaigns/cpu-demo.yaml"
+    config = there / "config/config.yaml"
+    config.write_text("campaigns: [cpu-demo]\nlanguages: [en]\n", encoding="utf-8")
+    told = doctor(capsys)
+    title = re.search("^title: (.+)$", campaign.read_text(encoding="utf-8"), re.MULTILINE)
+    assert title and f"  measures   {title[1]} (campaign cpu-demo-" in told
+    assert re.search(r"training \d+, memory \d+, collectives \d+ cases .*; about \S+ min\n", told)
+    config.write_text("campaign: [cpu-demo]\n", encoding="utf-8")
+    assert "nothing can be measured as it is configured" in doctor(capsys)
+    config.unlink()
+    assert "no checkout of commwall" in doctor(capsys)
+    assert not (there / "results").exists()
+
+
+def test_what_is_measured_already_is_not_due(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (before,) = look_ahead(there)
+    assert before.cases["memory"] == 2 * 2 * 2, "cases, platforms, rounds"
+    everything = sum(expected_suite_s(before.plan, suite) for suite in before.plan.suites)
+    assert before.expected_s == pytest.approx(everything)
+    monkeypatch.setattr("commwall.measure.outlook.todo", lambda plan, suite, found: ())
+    (after,) = look_ahead(there)
+    assert (after.cases, after.expected_s) == ({}, 0.0)
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["plan"]])

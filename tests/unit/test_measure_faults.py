@@ -33,7 +33,7 @@ def test_a_lock_that_changes_meanwhile_mixes_nothing(tmp_path: Path) -> None:
     lock = tmp_path / "envs/bench.lock"
 
     def change(line: str) -> None:
-        if line.startswith("round 2"):
+        if "(round 2 of" in line:
             lock.write_text(OTHER_LOCK + "\n", encoding="utf-8")
 
     order = replace(checkout(tmp_path, planned("ok-1", rounds=2)), say=change)

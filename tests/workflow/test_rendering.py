@@ -1,5 +1,6 @@
 """Pages follow the evidence and the code that draws them, and nothing else."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -27,6 +28,7 @@ def test_pages_are_there(rendered: Checkout) -> None:
     campaign = rendered.campaign
     assert names >= {
         "index.html",
+        f"{campaign}/decision.html",
         f"{campaign}/summary.html",
         f"{campaign}/throughput.html",
         f"{campaign}/platforms.html",
@@ -44,11 +46,11 @@ def test_edited_claim_renders_its_page_only(rendered: Checkout) -> None:
     assert run.started == {"render_general", "publish_site"}
 
 
-def test_edited_assumptions_render_the_money_page_only(rendered: Checkout) -> None:
+def test_edited_assumptions_render_what_speaks_of_money_only(rendered: Checkout) -> None:
     path = rendered.root / "config/economics.yaml"
     path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     run = rendered.snakemake("-n")
-    assert run.started == {"render_notebook", "publish_site"}
+    assert run.started == {"render_notebook", "render_decision", "publish_site"}
     assert run.jobs["render_notebook"] == 1
 
 
@@ -57,7 +59,9 @@ def test_edited_figure_renders_only(rendered: Checkout) -> None:
     module.write_text(module.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8")
     run = rendered.snakemake("-n")
     assert run.code == 0, run.output
-    assert run.started == {"render_notebook", "render_general", "publish_site"}
+    assert run.started == {
+        *("render_notebook", "render_decision", "render_general", "publish_site")
+    }
 
 
 def test_comment_in_a_figure_renders_nothing(rendered: Checkout) -> None:
@@ -114,7 +118,12 @@ def test_report_builds_and_loads_nothing(rendered: Checkout, tmp_path: Path) -> 
     run = rendered.snakemake("--report", str(page))
     assert run.code == 0, run.output
     text = page.read_text(encoding="utf-8")
-    assert "throughput.html" in text
+    told = [json.loads(labels) for labels in re.findall(r'"labels": (\{.*?\})', text)]
+    pages = [(labels["page"], labels.get("language")) for labels in told]
+    assert {("Throughput", "English"), ("Throughput", "中文"), ("Landing page", None)} <= set(pages)
+    assert len(pages) == len(set(pages)), "no two pages are told alike"
+    captions = ("verdicts first", "as one sheet of A4", "about all campaigns and", "of the site: ")
+    assert sum(map(text.count, captions)) == len(pages), "each has its caption"
     assert not re.search(
         r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\W?(?:https?:)?//", text
     )

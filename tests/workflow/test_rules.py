@@ -10,6 +10,8 @@ from tests.workflow.checkout import SOURCE, Checkout
 
 ACCEPTED = "Specify a conda environment or container for each rule."
 RULES_WITH_COMMANDS = 8
+INHERITED = 1
+"""Rules that take over the command of another."""
 
 LOCAL = r"^localrules:\n((?:    \w+,\n)+)"
 
@@ -17,7 +19,9 @@ LOCAL = r"^localrules:\n((?:    \w+,\n)+)"
 def test_lint_finds_only_what_is_accepted(fresh: Checkout) -> None:
     output = fresh.snakemake("--lint").output
     findings = re.findall(r"^    \* (.+?):?$", output, re.MULTILINE)
-    assert [text.rstrip(":") for text in findings] == [ACCEPTED] * RULES_WITH_COMMANDS, output
+    assert [text.rstrip(":") for text in findings] == [ACCEPTED] * (
+        RULES_WITH_COMMANDS + INHERITED
+    ), output
 
 
 def test_snakefile_is_a_contents_page() -> None:
@@ -64,6 +68,7 @@ def test_profiles_keep_what_a_killed_run_needs() -> None:
 
 def test_only_measuring_needs_the_nodes_of_a_cluster() -> None:
     texts = [path.read_text(encoding="utf-8") for path in SOURCE.glob("workflow/rules/*.smk")]
-    rules = {rule for text in texts for rule in re.findall(r"^rule (\w+):", text, re.MULTILINE)}
+    named = r"^(?:rule|use rule \w+ as) (\w+)"
+    rules = {rule for text in texts for rule in re.findall(named, text, re.MULTILINE)}
     (listed,) = [found[1] for text in texts if (found := re.search(LOCAL, text, re.MULTILINE))]
     assert rules - {name.strip() for name in listed.split(",")} == {"measure_suite"}

@@ -10,6 +10,7 @@ localrules:
     provision_environment,
     index_records,
     tabulate_records,
+    render_decision,
     render_notebook,
     render_general,
     publish_site,

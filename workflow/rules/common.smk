@@ -6,9 +6,9 @@ import signal
 import sys
 
 from commwall.host.locks import hold_checkout
-from commwall.language.translate import folder_of
+from commwall.language.translate import LANGUAGES, folder_of
 from commwall.records.state import read_state
-from commwall.report.pages import GENERAL_PAGES, PAGES, pages_for
+from commwall.report.pages import DECISION, GENERAL_PAGES, PAGES, pages_for
 
 # A message that nobody reads any more would leave Snakemake waiting for ever, with its lock.
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -89,18 +89,37 @@ def tables_of(c: str) -> list[str]:
 
 
 def pages_of(campaigns: list[str]) -> list[str]:
-    """Pages of campaigns."""
+    """Pages of campaigns, and the one that is a sheet to print, too."""
     return [
-        f"results/{c}/notebooks/{into}{notebook}.html"
+        f"results/{c}/notebooks/{into}{name}"
         for c in campaigns
         for into in FOLDERS
-        for notebook in pages_for(set(SUITES[c]), several_sizes=c in LADDERS)
+        for name in (
+            f"{DECISION}.pdf",
+            *(
+                f"{notebook}.html"
+                for notebook in pages_for(set(SUITES[c]), several_sizes=c in LADDERS)
+            ),
+        )
     ]
 
 
 def language_of(wildcards) -> str:
     """Language of a page."""
     return FOLDERS[wildcards.into]
+
+
+def labels_of(wildcards) -> dict[str, str]:
+    """How a page is told apart in Snakemake's own report."""
+    name = wildcards.get("notebook") or wildcards.general
+    title, _, _ = (PAGES | GENERAL_PAGES)[name].title.partition(":")
+    return {"page": title, "language": LANGUAGES[language_of(wildcards)]}
+
+
+def sheet_labels_of(wildcards) -> dict[str, str]:
+    """The same of a page's sheet."""
+    labels = labels_of(wildcards)
+    return {**labels, "page": f"{labels['page']}, PDF"}
 
 
 def read_beside(wildcards) -> list[str]:

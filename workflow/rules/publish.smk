@@ -1,4 +1,4 @@
-"""Publishing: one folder with all pages and tables, and the word whether all is measured."""
+"""Publishing: one folder with all pages and downloads, and the word whether all is measured."""
 
 
 rule publish_site:
@@ -10,11 +10,19 @@ rule publish_site:
         code=".cw/code/report.digest",
         environment=".envs/report/manifest.json",
     output:
-        landing=report("results/site/index.html", caption="../report/site.rst"),
+        landing=report(
+            "results/site/index.html",
+            caption="../report/site.rst",
+            category="Start here",
+            labels={"page": "Landing page"},
+        ),
     log:
         "logs/publish_site.log",
     params:
         campaigns=ALL,
+        # Read by the verb itself; named here so that a change writes the pages anew.
+        confidence=CONFIDENCE,
+        languages=SITUATION.config.languages,
     shell:
         "exec .envs/report/bin/python -m commwall site {params.campaigns:q}"
         " --parent $PPID > {log:q} 2>&1"

@@ -15,17 +15,40 @@ rule render_notebook:
             "results/{c}/notebooks/{into}{notebook}.html",
             caption="../report/notebook.rst",
             category="{c}",
-            labels={"page": "{notebook}", "language": language_of},
+            labels=labels_of,
         ),
         executed="results/{c}/notebooks/{into}{notebook}.ipynb",
     log:
         "logs/render_notebook/{c}/{into}{notebook}.log",
+    wildcard_constraints:
+        notebook=any_of([name for name in PAGES if name != DECISION]),
     params:
         confidence=CONFIDENCE,
         language=language_of,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.c:q} {wildcards.notebook:q}"
-        " --language {params.language} --parent $PPID > {log:q} 2>&1"
+        " --language {params.language:q} --parent $PPID > {log:q} 2>&1"
+
+
+use rule render_notebook as render_decision with:
+    output:
+        page=report(
+            "results/{c}/notebooks/{into}{notebook}.html",
+            caption="../report/notebook.rst",
+            category="{c}",
+            labels=labels_of,
+        ),
+        executed="results/{c}/notebooks/{into}{notebook}.ipynb",
+        sheet=report(
+            "results/{c}/notebooks/{into}{notebook}.pdf",
+            caption="../report/sheet.rst",
+            category="{c}",
+            labels=sheet_labels_of,
+        ),
+    log:
+        "logs/render_decision/{c}/{into}{notebook}.log",
+    wildcard_constraints:
+        notebook=DECISION,
 
 
 rule render_general:
@@ -38,9 +61,9 @@ rule render_general:
     output:
         page=report(
             "results/pages/{into}{general}.html",
-            caption="../report/notebook.rst",
+            caption="../report/general.rst",
             category="all campaigns",
-            labels={"page": "{general}", "language": language_of},
+            labels=labels_of,
         ),
         executed="results/pages/{into}{general}.ipynb",
     log:
@@ -50,4 +73,4 @@ rule render_general:
         language=language_of,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.general:q}"
-        " --language {params.language} --parent $PPID > {log:q} 2>&1"
+        " --language {params.language:q} --parent $PPID > {log:q} 2>&1"

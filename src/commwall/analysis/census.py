@@ -13,8 +13,9 @@ import pandas as pd
 
 from commwall.analysis.facts import Fact, facts_of
 from commwall.analysis.gaps import rounds_text
-from commwall.analysis.overall import head_of
 from commwall.analysis.result import Analysis
+from commwall.language.translate import clauses, listed, tr_later
+from commwall.records.admit import head_of
 from commwall.records.todo import READABLE
 from commwall.schema.case import Case, Leg, TrainingCase
 from commwall.schema.mitigation import StepCase
@@ -70,11 +71,13 @@ the records; `efforts` counts steps of a leg, or timed groups of an operation ov
 least and most over rounds; `outcomes` counts records by what became of them, checks and marks."""
 
 DESCRIPTIONS = {
-    "facts": "machine and software as probed: each fact with every value the records have",
-    "efforts": "steps and groups really timed, and warmed up, per platform, case and leg",
-    "outcomes": "records used and refused, checks and marks, each counted",
+    "facts": tr_later(
+        "machine and software as probed: each fact with every value the records have"
+    ),
+    "efforts": tr_later("steps and groups really timed, and warmed up, per platform, case and leg"),
+    "outcomes": tr_later("records used and refused, checks and marks, each counted"),
 }
-"""What each table holds, in the order a reader wants them."""
+"""What each table holds, in the order a reader wants them, for `tr`."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def _fact_rows(analysis: Analysis) -> Iterator[Row]:
 
 
 def _listed(words: Iterator[str]) -> str:
-    return ", ".join(dict.fromkeys(words))
+    return listed(dict.fromkeys(words))
 
 
 def _effort_rows(analysis: Analysis) -> Iterator[Row]:
@@ -203,7 +206,7 @@ def _each(analysis: Analysis) -> Iterator[Seen]:
             yield finding.suite, "record", finding.standing, "absent"
     for cell in analysis.cells:
         suite = cell.record.id.suite
-        reasons = "; ".join(dict.fromkeys(head_of(reason) for reason in cell.refusals))
+        reasons = clauses(dict.fromkeys(head_of(reason) for reason in cell.refusals))
         yield suite, "record", reasons or "admitted", "kept out" if reasons else "admitted"
         for check in cell.record.checks:
             yield suite, "check", check.name, "passed" if check.passed else "failed"

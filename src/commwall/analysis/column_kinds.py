@@ -1,4 +1,4 @@
-"""Types of columns, and the columns with which rows about a platform begin.
+"""Types of columns, and columns that several tables share.
 
 Layer: analysis. Reads and writes no file.
 """
@@ -12,4 +12,28 @@ PLATFORM = {
     "emulated": TRUTH,
     "suite": TEXT,
     "case": TEXT,
+}
+PAIR = {
+    "campaign": TEXT,
+    "suite": TEXT,
+    "case": TEXT,
+    "a": TEXT,
+    "b": TEXT,
+    "label_a": TEXT,
+    "label_b": TEXT,
+    "control": TRUTH,
+    "emulated": TRUTH,
+}
+QUANTITY = {"metric": TEXT, "leg": TEXT, "unit": TEXT}
+RATIO = {
+    "n": COUNT,
+    "confidence": NUMBER,
+    "method": TEXT,
+    "ratio": NUMBER,
+    "ratio_low": NUMBER,
+    "ratio_high": NUMBER,
+    "ratio_median": NUMBER,
+    "ratio_min": NUMBER,
+    "ratio_max": NUMBER,
+    "rounds_needed": COUNT,
 }

@@ -5,42 +5,28 @@ Layer: analysis. Reads and writes no file.
 
 from typing import Any, Protocol
 
-from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
+from commwall.analysis.column_kinds import (
+    COUNT,
+    NUMBER,
+    PAIR,
+    PLATFORM,
+    QUANTITY,
+    RATIO,
+    TEXT,
+    TRUTH,
+)
 from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.columns import STEP_COLUMNS, STEP_DESCRIPTIONS
+from commwall.language.translate import tr_later
 from commwall.schema.plan import Comparison
 from commwall.schema.record import Record
 from commwall.stats.paired import PairedRatio
 
 Row = dict[str, Any]
 _TEXT, _COUNT, _NUMBER, _TRUTH = TEXT, COUNT, NUMBER, TRUTH
-_PLATFORM = PLATFORM
-_PAIR = {
-    "campaign": _TEXT,
-    "suite": _TEXT,
-    "case": _TEXT,
-    "a": _TEXT,
-    "b": _TEXT,
-    "label_a": _TEXT,
-    "label_b": _TEXT,
-    "control": _TRUTH,
-    "emulated": _TRUTH,
-}
+_PLATFORM, _PAIR, _QUANTITY, _RATIO = PLATFORM, PAIR, QUANTITY, RATIO
 ROUND = {"round": _COUNT, "round_id": _TEXT}
-_QUANTITY = {"metric": _TEXT, "leg": _TEXT, "unit": _TEXT}
-_RATIO = {
-    "n": _COUNT,
-    "confidence": _NUMBER,
-    "method": _TEXT,
-    "ratio": _NUMBER,
-    "ratio_low": _NUMBER,
-    "ratio_high": _NUMBER,
-    "ratio_median": _NUMBER,
-    "ratio_min": _NUMBER,
-    "ratio_max": _NUMBER,
-    "rounds_needed": _COUNT,
-}
 COLUMNS: dict[str, dict[str, str]] = {
     "measurements": {
         **_PLATFORM,
@@ -285,27 +271,45 @@ empty in `energy` where all counted domains stand together, in `traffic` where n
 `link_degraded` count records with that mark; readings of all records count there."""
 
 DESCRIPTIONS = {
-    "ratios": "one verdict per comparison, case and quantity",
-    "pairs": "one ratio per comparison, case, quantity and round",
-    "factors": "the throughput gap of each comparison and its factors",
-    "energy": "energy and power of each GPU and of all by the counter, polled, and above idle",
-    "energy_parts": "energy per sample of each comparison and its factors, power and time",
-    "traffic": "which way a known transfer took, by each launch's counters and NCCL's log",
-    "disturbance": "clocks, temperatures and marks of disturbance while training",
-    "limits": "where a training step's time goes, and what limits it: medians over rounds",
-    "platforms": "each platform over its admitted rounds: mean with interval, extremes, spread",
-    "rounds": "one value per platform, case, round and quantity",
-    "sizes": "time and bandwidth per platform, case, round and size of message or buffer",
-    "paths": "the way of each copy, its nominal rate and the share of it that was reached",
-    "sharing": "what each device reaches while all copy, beside what it reaches alone",
-    "links": "latency and rate of each link by collective: a line over the sizes, with its misfit",
+    "ratios": tr_later("one verdict per comparison, case and quantity"),
+    "pairs": tr_later("one ratio per comparison, case, quantity and round"),
+    "factors": tr_later("the throughput gap of each comparison and its factors"),
+    "energy": tr_later(
+        "energy and power of each GPU and of all by the counter, polled, and above idle"
+    ),
+    "energy_parts": tr_later(
+        "energy per sample of each comparison and its factors, power and time"
+    ),
+    "traffic": tr_later(
+        "which way a known transfer took, by each launch's counters and NCCL's log"
+    ),
+    "disturbance": tr_later("clocks, temperatures and marks of disturbance while training"),
+    "limits": tr_later(
+        "where a training step's time goes, and what limits it: medians over rounds"
+    ),
+    "platforms": tr_later(
+        "each platform over its admitted rounds: mean with interval, extremes, spread"
+    ),
+    "rounds": tr_later("one value per platform, case, round and quantity"),
+    "sizes": tr_later("time and bandwidth per platform, case, round and size of message or buffer"),
+    "paths": tr_later(
+        "the way of each copy, its nominal rate and the share of it that was reached"
+    ),
+    "sharing": tr_later("what each device reaches while all copy, beside what it reaches alone"),
+    "links": tr_later(
+        "latency and rate of each link by collective: a line over the sizes, with its misfit"
+    ),
     **STEP_DESCRIPTIONS,
-    "yardsticks": "the own times of collectives beside those of nccl-tests, where it was run",
-    "replication": "each cell of a published campaign, measured again, beside its fixed interval",
-    "choices": "algorithm, protocol and channels that NCCL's log tells, by size",
-    "measurements": "every raw value of every readable record, warm-up included",
+    "yardsticks": tr_later(
+        "the own times of collectives beside those of nccl-tests, where it was run"
+    ),
+    "replication": tr_later(
+        "each cell of a published campaign, measured again, beside its fixed interval"
+    ),
+    "choices": tr_later("algorithm, protocol and channels that NCCL's log tells, by size"),
+    "measurements": tr_later("every raw value of every readable record, warm-up included"),
 }
-"""What each table holds, in the order a reader wants them."""
+"""What each table holds, in the order a reader wants them, for `tr`."""
 
 
 def platform_columns(record: Record, analysis: Analysis) -> Row:

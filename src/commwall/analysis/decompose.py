@@ -3,16 +3,17 @@
 Layer: analysis. Reads no file.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.verdicts import Verdict
+from commwall.language.translate import tr, tr_later
 from commwall.schema.plan import Comparison
 from commwall.stats.paired import PairedRatio, paired_ratio
 
 SPEED = Quantity("step_time_s", "single")
 SCALING = Quantity("scaling_efficiency")
-INPUT_EFFECT = (
+INPUT_EFFECT = tr_later(
     "not measured: the data are synthetic and already on the device, so both platforms feed "
     "their processes alike"
 )
@@ -31,7 +32,7 @@ class Decomposition:
     """One process alone: what is not the link's doing."""
     scaling: PairedRatio
     """Scaling efficiency: what the link and the exchange cost."""
-    input_effect: str = INPUT_EFFECT
+    input_effect: str = field(default_factory=lambda: tr(INPUT_EFFECT))
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,13 @@ def _decompose(
     if not single or not scaling or not gap.ratio or not single.ratio or not scaling.ratio:
         return Undecomposed(*place, _why_not(gap, single, scaling))
     if not gap.rounds == single.rounds == scaling.rounds:
-        return Undecomposed(*place, "the legs were not measured in the same rounds")
+        return Undecomposed(*place, tr("the legs were not measured in the same rounds"))
     return Decomposition(*place, gap.ratio, _speed(single, single.ratio), scaling.ratio)
 
 
 def _why_not(*parts: Verdict | None) -> str:
     reasons = (part.why_none for part in parts if part)
-    return next((reason for reason in reasons if reason), "leg single was not measured")
+    return next((reason for reason in reasons if reason), tr("leg single was not measured"))
 
 
 def _speed(single: Verdict, ratio: PairedRatio) -> PairedRatio:

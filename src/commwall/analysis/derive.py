@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from commwall.analysis.energy import whole_energy
-from commwall.analysis.gpu_use import gpu_use
+from commwall.analysis.gpu_use import gpu_use, of_some_gpus, peak_unknown
 from commwall.analysis.inference import inference_values
 from commwall.analysis.mitigations.record_values import mitigated_values
 from commwall.analysis.names import HOST_GAP, Quantity
@@ -26,6 +26,7 @@ from commwall.analysis.readings import (
     window_samples,
 )
 from commwall.analysis.strategies import strategy_values
+from commwall.language.translate import tr
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile
@@ -120,18 +121,18 @@ def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
     """
     runtime = record.software.runtime
     if record.platform.device == "cpu":
-        return "the peak of a CPU is not on file"
+        return tr("the peak of a CPU is not on file")
     if training_case(record).precision != "bfloat16":
-        return "the peaks on file are those of bfloat16"
+        return tr("the peaks on file are those of bfloat16")
     if runtime is None or runtime.step_flops is None:
-        return "the record does not state the FLOPs of a step"
+        return tr("the record does not state the FLOPs of a step")
     names = dict.fromkeys(runtime.device_names)
     known = [peaks.of(name) for name in names]
     peak = known[0].bfloat16_dense_flops if len(known) == 1 and known[0] else None
     if peak is None:
-        return f"the peak of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
+        return peak_unknown(names)
     if "full" not in steps:
-        return "needs leg full, which has no step times here"
+        return _needs_leg("full")
     return runtime.step_flops / (steps["full"] * peak.value)
 
 
@@ -155,31 +156,36 @@ def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | Non
     own = gap_reason(record, formula.metric_id, *formula.metrics)
     for leg in formula.legs:
         if leg not in steps:
-            return own or f"needs leg {leg}, which has no step times here"
+            return own or _needs_leg(leg)
     for metric_id in formula.metrics:
         if not any(value > 0 for value in all_values(record, metric_id)):
             return own or _why_not_measured(record, metric_id)
         if metric_id in OF_EVERY_GPU and record.platform.device == "cuda":
             count, gpus = len(by_rank(record, metric_id)), record.platform.world_size
             if count < gpus:
-                return own or f"{metric_id} is of {count} of {gpus} GPUs only"
+                return own or of_some_gpus(metric_id, count, gpus)
     if formula.metric_id == "exchange_busbw_bytes_per_s":
         return _why_no_exchange(record)
     if formula.metric_id == PER_WH_ABOVE_IDLE and _energy_above_idle(record) <= 0:
-        return "the GPUs took no more than before the launch"
+        return tr("the GPUs took no more than before the launch")
     return None
+
+
+def _needs_leg(leg: Leg) -> str:
+    return tr("needs leg {leg}, which has no step times here", leg=leg)
 
 
 def _why_not_measured(record: Record, metric_id: str) -> str:
     if metric_id == "idle_power_w" and record.platform.device == "cpu":
-        return "the power of a CPU is not polled before a launch"
-    return f"needs {metric_id}, which was not measured"
+        return tr("the power of a CPU is not polled before a launch")
+    return tr("needs {metric}, which was not measured", metric=metric_id)
 
 
 def _why_no_exchange(record: Record) -> str | None:
     if record.platform.world_size < 2:
-        return "one process exchanges nothing"
-    return None if record.software.runtime else "the record does not state the bucket sizes"
+        return tr("one process exchanges nothing")
+    stated = record.software.runtime is not None
+    return None if stated else tr("the record does not state the bucket sizes")
 
 
 def _exchange_busbw(record: Record, steps: StepTimes) -> float:

@@ -10,6 +10,8 @@ from statistics import median
 from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.readings import all_values, gap_reason
 from commwall.analysis.result import Analysis
+from commwall.language.translate import clauses, tr, tr_later
+from commwall.records.names import plain
 from commwall.schema.case import TrainingCase
 from commwall.schema.record import Record
 from commwall.schema.result import MarkName
@@ -21,8 +23,8 @@ STATES = {
 }
 """Metric -> beginning and end of its columns."""
 DISTURBING: tuple[MarkName, ...] = ("throttled", "contended", "link_degraded")
-ON_CPU = "clocks and temperatures of a CPU are not read"
-NOT_READ = "the records hold no reading of clocks and temperatures"
+ON_CPU = tr_later("clocks and temperatures of a CPU are not read")
+NOT_READ = tr_later("the records hold no reading of clocks and temperatures")
 
 
 def disturbance_rows(analysis: Analysis) -> Iterator[Row]:
@@ -60,12 +62,12 @@ def _marked(records: list[Record], name: MarkName) -> int:
 def _not_ruled_out(records: list[Record]) -> str | None:
     """Marks that some record could neither be given nor spared, each with the reason."""
     found = dict.fromkeys(
-        f"{gap.what.replace('_', ' ')} ({gap.reason})"
+        tr("{what} ({reason})", what=plain(gap.what), reason=gap.reason)
         for record in records
         for gap in record.gaps
         if gap.what in DISTURBING
     )
-    return "; ".join(found) or None
+    return clauses(found) or None
 
 
 def _why_no_states(records: list[Record]) -> str | None:
@@ -75,6 +77,6 @@ def _why_no_states(records: list[Record]) -> str | None:
     ):
         return None
     if records[0].platform.device == "cpu":
-        return ON_CPU
+        return tr(ON_CPU)
     reasons = (gap_reason(record, *STATES) for record in records)
-    return next((reason for reason in reasons if reason), NOT_READ)
+    return next((reason for reason in reasons if reason), tr(NOT_READ))

@@ -7,13 +7,14 @@ differ between cases on any machine.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from commwall.language.translate import tr, tr_later
 from commwall.schema.record import GpuFacts, MachineFacts, Record
 
-NOT_STATED = "the record does not state it"
-WITHOUT_GPUS = "no GPU was measured"
+NOT_STATED = tr_later("the record does not state it")
+WITHOUT_GPUS = tr_later("no GPU was measured")
 BUILT_WITHOUT = {
-    "software.runtime.cuda": "PyTorch was built without CUDA",
-    "software.runtime.nccl": "PyTorch works without NCCL here",
+    "software.runtime.cuda": tr_later("PyTorch was built without CUDA"),
+    "software.runtime.nccl": tr_later("PyTorch works without NCCL here"),
 }
 UNITS = {
     "cpu_count": "CPU",
@@ -87,7 +88,7 @@ def _fact(record: Record, path: str, field: str, value: object, gpu: int | None 
     if value is None or value == "":
         return Fact(path, gpu, UNITS.get(field), None, _why_absent(record, path, field, gpu))
     if isinstance(value, bool):
-        return Fact(path, gpu, None, "yes" if value else "no")
+        return Fact(path, gpu, None, tr("yes") if value else tr("no"))
     number = field in UNITS and isinstance(value, int | float)
     return Fact(path, gpu, UNITS.get(field), float(str(value)) if number else str(value))
 
@@ -99,10 +100,10 @@ def _why_absent(record: Record, path: str, field: str, gpu: int | None) -> str:
     if own in reasons:
         return reasons[own]
     if path == "software.dirty":
-        return reasons.get("software.git_commit", NOT_STATED)
+        return reasons.get("software.git_commit", tr(NOT_STATED))
     if field == "partitioned":
-        return "it cannot be divided"
+        return tr("it cannot be divided")
     if field in ("driver", "link_matrix", "peer_access") and not record.machine.gpus:
-        return reasons.get("machine.gpus", WITHOUT_GPUS)
+        return reasons.get("machine.gpus", tr(WITHOUT_GPUS))
     built = BUILT_WITHOUT if record.software.runtime else {}
-    return built.get(path, NOT_STATED)
+    return tr(built.get(path, NOT_STATED))

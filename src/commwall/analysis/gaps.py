@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from commwall.analysis.names import QUANTITIES_OF, Quantity
-from commwall.analysis.pairs import Cell, Pairing
+from commwall.analysis.pairs import Cell, Pairing, standing_text
+from commwall.language.translate import clauses, listed, tr
+from commwall.records.admit import cause_of
 from commwall.records.comparable import NOT_AS_PLANNED
 from commwall.records.index import Index
+from commwall.records.names import plain
 from commwall.schema.case import Leg, SuiteName
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import EXCLUDING_MARKS
@@ -34,7 +37,8 @@ class GapLine:
     """Suite it concerns; None if several or none."""
 
     def __str__(self) -> str:
-        return f"{self.where}: {_PERCENT.sub(' %', self.reason)}"
+        reason = _PERCENT.sub(" %", self.reason)
+        return tr("{where}: {reason}", where=self.where, reason=reason)
 
 
 def list_gaps(
@@ -43,7 +47,7 @@ def list_gaps(
     """All gaps of a campaign, gravest first; equal reasons of several rounds in one line."""
     cells = tuple(cells)
     lines = [
-        *(GapLine("problem", index.campaign, text, _named(text)) for text in index.problems),
+        *(_problem(index, text) for text in index.problems),
         *_accidents(index),
         *_findings(index),
         *_not_admitted(cells),
@@ -55,24 +59,34 @@ def list_gaps(
     return tuple(dict.fromkeys(lines))
 
 
+def _problem(index: Index, text: str) -> GapLine:
+    """A problem that the index tells, in English; of a suite it begins with its name."""
+    name, _, what = text.partition(": ")
+    suite = next((suite for suite in QUANTITIES_OF if name == f"suite {suite}"), None)
+    words = tr("suite {suite}: {problem}", suite=suite, problem=tr(what)) if suite else tr(text)
+    return GapLine("problem", index.campaign, words, suite)
+
+
 def _accidents(index: Index) -> Iterator[GapLine]:
     for accident in index.accidents:
-        where = f"{accident.platform}, round {accident.round}"
-        cause = accident.cause.replace("_", " ")
-        log = f" (log {accident.log})" if accident.log else ""
+        where = _where(accident.platform, rounds_text([accident.round]))
+        reason = tr("{cause}: {detail}", cause=plain(accident.cause), detail=accident.detail)
+        if accident.log:
+            reason = tr("{reason} (log {log})", reason=reason, log=accident.log)
         hit = [finding.suite for finding in index.findings if finding.case in accident.cases]
-        yield GapLine("accident", where, f"{cause}: {accident.detail}{log}", _only(hit))
+        yield GapLine("accident", where, reason, _only(hit))
 
 
 def _findings(index: Index) -> Iterator[GapLine]:
     for finding in index.findings:
-        where = f"{finding.platform}, {finding.case}, round {finding.round}"
-        reason = f"{finding.standing}: {finding.reason}"
+        where = _where(finding.platform, finding.case, rounds_text([finding.round]))
+        reason = standing_text(finding)
         if finding.standing in ("missing", "invalid", "withdrawn"):
             yield GapLine("record", where, reason, finding.suite)
-        elif finding.standing == "stale" and not reason.startswith(f"stale: {NOT_AS_PLANNED}"):
+        elif finding.standing == "stale" and not str(finding.reason).startswith(NOT_AS_PLANNED):
             # A record measured otherwise than planned is refused, and told among those.
-            yield GapLine("stale", where, f"{reason}; still used here", finding.suite)
+            used = tr("{reason}; still used here", reason=reason)
+            yield GapLine("stale", where, used, finding.suite)
 
 
 def _not_admitted(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
@@ -81,24 +95,29 @@ def _not_admitted(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
     for cell in cells:
         place = cell.record.id
         for reason in cell.refusals:
-            cause = reason.partition(":")[0]
-            key = (place.suite, place.platform, place.case, cause)
+            key = (place.suite, place.platform, place.case, cause_of(reason))
             found.setdefault(key, {})[place.round] = reason
     for (suite, platform, case, _), reasons in found.items():
-        first = min(reasons)
-        example = f"for instance round {first} " if len(reasons) > 1 else ""
-        where = f"{platform}, {case}, {rounds_text(reasons)}"
-        yield GapLine("record", where, f"not used, {example}{reasons[first]}", suite)
+        where = _where(platform, case, rounds_text(reasons))
+        yield GapLine("record", where, _why_not_used(reasons), suite)
+
+
+def _why_not_used(reasons: dict[int, str]) -> str:
+    """Why rounds are refused, by the reason of the first."""
+    first = min(reasons)
+    if len(reasons) == 1:
+        return tr("not used, {reason}", reason=reasons[first])
+    return tr("not used, for instance round {round} {reason}", round=first, reason=reasons[first])
 
 
 def _pairs(pairings: Iterable[Pairing]) -> Iterator[GapLine]:
     """Refused pairs of records that are each usable by themselves."""
     for pairing in pairings:
-        where = f"{pairing.comparison.a} against {pairing.comparison.b}, {pairing.case}"
+        sides = tr("{a} against {b}", a=pairing.comparison.a, b=pairing.comparison.b)
         for refusal in pairing.refusals:
             if not refusal.of_record:
-                when = f"{where}, round {refusal.round}"
-                yield GapLine("pair", when, refusal.reason, pairing.suite)
+                where = _where(sides, pairing.case, rounds_text([refusal.round]))
+                yield GapLine("pair", where, refusal.reason, pairing.suite)
 
 
 def _doubts(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
@@ -111,11 +130,22 @@ def _doubts(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
                 key = (place.suite, place.platform, place.case, mark.leg, mark.name)
                 found.setdefault(key, {}).setdefault(place.round, mark.detail)
     for (suite, platform, case, leg, name), details in found.items():
-        where = f"{platform}, {case}, {rounds_text(details)}" + (f", leg {leg}" if leg else "")
-        first = min(details)
-        example = f"for instance round {first}, " if len(details) > 1 else ""
-        words = f"{name.replace('_', ' ')}: {example}{details[first]}"
-        yield GapLine("mark", where, words, suite)
+        legs = [tr("leg {leg}", leg=leg)] if leg else []
+        where = _where(platform, case, rounds_text(details), *legs)
+        yield GapLine("mark", where, _doubt_text(plain(name), details), suite)
+
+
+def _doubt_text(mark: str, details: dict[int, str]) -> str:
+    """A mark with what was seen in the first of its rounds."""
+    first = min(details)
+    if len(details) == 1:
+        return tr("{mark}: {detail}", mark=mark, detail=details[first])
+    return tr(
+        "{mark}: for instance round {round}, {detail}",
+        mark=mark,
+        round=first,
+        detail=details[first],
+    )
 
 
 def _absent_values(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
@@ -132,24 +162,30 @@ def _absent_values(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
         labels.setdefault((where, reason, rounds_text(own)), []).append(quantity.label)
     places: dict[tuple[SuiteName, str, str, str], list[Place]] = {}
     for (where, reason, when), own_labels in labels.items():
-        places.setdefault((where[0], reason, when, ", ".join(own_labels)), []).append(where)
+        places.setdefault((where[0], reason, when, listed(own_labels)), []).append(where)
     for (suite, reason, when, what), own_places in places.items():
-        named = f"{_places_text(own_places)}, {when}"
-        yield GapLine("value", named, f"no {what}: {reason}", suite)
+        words = tr("no {quantities}: {reason}", quantities=what, reason=reason)
+        yield GapLine("value", _where(_places_text(own_places), when), words, suite)
 
 
 def _places_text(places: list[Place]) -> str:
     """Platforms and cases; each list once where every platform has the same cases."""
     _, platforms, cases = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
     if len(platforms) * len(cases) == len(places):
-        return f"{_list_text(platforms)}, {_list_text(cases)}"
-    return "; ".join(f"{platform}, {case}" for _, platform, case in places)
+        return _where(_list_text(platforms), _list_text(cases))
+    return clauses(_where(platform, case) for _, platform, case in places)
+
+
+def _where(*parts: str) -> str:
+    """Where something is missing, from the whole to its part."""
+    *wholes, part = parts
+    return tr("{whole}, {part}", whole=_where(*wholes), part=part) if wholes else part
 
 
 def _list_text(names: list[str]) -> str:
     """Names as a sentence lists them: "a, b and c"."""
     *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    return tr("{most} and {last}", most=listed(most), last=last) if most else last
 
 
 def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
@@ -160,13 +196,7 @@ def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
             if gap.what not in METRICS:
                 found.setdefault((gap.what, gap.reason), []).append(cell.record.id.suite)
     for (what, reason), suites in found.items():
-        yield GapLine("value", what, f"not read: {reason}", _only(suites))
-
-
-def _named(problem: str) -> SuiteName | None:
-    """The suite that a problem of the index begins with: "suite memory: …"."""
-    start = problem.partition(":")[0]
-    return next((suite for suite in QUANTITIES_OF if start == f"suite {suite}"), None)
+        yield GapLine("value", what, tr("not read: {reason}", reason=reason), _only(suites))
 
 
 def _only(suites: Iterable[SuiteName]) -> SuiteName | None:
@@ -179,7 +209,7 @@ def rounds_text(rounds: Iterable[int]) -> str:
     """Rounds in words: "round 3", "rounds 1 to 5", "rounds 1, 2, 5"."""
     own = sorted(set(rounds))
     if len(own) == 1:
-        return f"round {own[0]}"
+        return tr("round {round}", round=own[0])
     if len(own) > 2 and own[-1] - own[0] == len(own) - 1:
-        return f"rounds {own[0]} to {own[-1]}"
-    return f"rounds {', '.join(map(str, own))}"
+        return tr("rounds {first} to {last}", first=own[0], last=own[-1])
+    return tr("rounds {rounds}", rounds=listed(map(str, own)))

@@ -4,19 +4,21 @@ Layer: analysis. Reads no file. Absent before Hopper and on CPUs, with the reaso
 taken for it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
 
 from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
 from commwall.analysis.readings import by_rank, gap_reason
+from commwall.language.translate import tr, tr_later
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
 AVERAGES = {MEMORY_SHARE: "dram_active_share"} | {Quantity(MEAN + m.id): m.id for m in AVERAGED}
 """Quantity -> the counter whose mean it is."""
-ON_CPU = "a CPU has no such counters"
-NOT_READ = "the record holds no reading of the GPUs' own counters"
+ON_CPU = tr_later("a CPU has no such counters")
+NOT_READ = tr_later("the record holds no reading of the GPUs' own counters")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def _add_memory(use: GpuUse, nominal: float | str, step_s: float | None) -> None
         return
     use.values[MEMORY_TRAFFIC] = share * nominal
     if step_s is None:
-        use.absent[STEP_TRAFFIC] = "leg full has no step times"
+        use.absent[STEP_TRAFFIC] = tr("{what} has no step times", what=tr("leg {leg}", leg="full"))
     else:
         use.values[STEP_TRAFFIC] = share * nominal * step_s
 
@@ -64,21 +66,34 @@ def nominal_memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
     """Nominal rate of the memory of each of the record's GPUs [byte/s], or why it is not known."""
     runtime = record.software.runtime
     if record.platform.device == "cpu" or runtime is None:
-        return "the nominal rate of the memory is not known"
+        return tr("the nominal rate of the memory is not known")
     names = dict.fromkeys(runtime.device_names)
     known = [peaks.of(name) for name in names]
     rate = known[0].memory_bytes_per_s if len(known) == 1 and known[0] else None
     if rate is None:
-        return f"the peak of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
+        return peak_unknown(names)
     return rate.value
+
+
+def peak_unknown(gpus: Iterable[str]) -> str:
+    """Why a share of a peak of GPUs cannot be told."""
+    names = tr(" and ").join(gpus)
+    return tr("the peak of {gpus} is unknown (config/facts/gpus.yaml)", gpus=names)
+
+
+def of_some_gpus(metric_id: str, count: int, gpus: int) -> str:
+    """Why a value of all GPUs cannot be told."""
+    return tr(
+        "{metric} is of {count} of {gpus} GPUs only", metric=metric_id, count=count, gpus=gpus
+    )
 
 
 def _mean(record: Record, metric_id: str) -> float | str:
     """Mean over the window and then over the GPUs; in words why there is none."""
     if record.platform.device == "cpu":
-        return ON_CPU
+        return tr(ON_CPU)
     own, gpus = by_rank(record, metric_id), record.platform.world_size
     if len(own) == gpus:
         return fmean(fmean(values) for values in own.values())
     why = gap_reason(record, metric_id)
-    return why or (f"{metric_id} is of {len(own)} of {gpus} GPUs only" if own else NOT_READ)
+    return why or (of_some_gpus(metric_id, len(own), gpus) if own else tr(NOT_READ))

@@ -16,6 +16,7 @@ from commwall.analysis.names import (
 )
 from commwall.analysis.readings import slowest_rank, why_no_steps
 from commwall.analysis.strategies import sent_values
+from commwall.language.translate import tr
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.inference import InferenceCase, read_bytes
 from commwall.schema.record import Record
@@ -74,10 +75,11 @@ def _memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
     """Nominal rate of each GPU's memory [byte/s], or why it is not known."""
     runtime = record.software.runtime
     if record.platform.device == "cpu":
-        return "the nominal rate of a machine's RAM is not on file"
+        return tr("the nominal rate of a machine's RAM is not on file")
     names = dict.fromkeys(runtime.device_names if runtime else ())
     known = [peaks.of(name) for name in names]
     rate = known[0].memory_bytes_per_s if len(known) == 1 and known[0] else None
     if rate is None:
-        return f"the memory of {' and '.join(names)} is unknown (config/facts/gpus.yaml)"
+        gpus = tr(" and ").join(names)
+        return tr("the memory of {gpus} is unknown (config/facts/gpus.yaml)", gpus=gpus)
     return rate.value

@@ -10,16 +10,18 @@ from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.limits import FULL, CaseLimit, Limit, Parts, limits
 from commwall.analysis.result import Analysis
 from commwall.analysis.wording import share_text
+from commwall.language.translate import listed, tr, tr_later, trn
 
 LIMIT_WORDS: dict[Limit, str] = {
-    "link": "the link",
-    "host": "the host",
-    "compute": "compute",
-    "memory": "memory",
-    "neither": "neither compute nor memory",
-    "device": "the device's own work",
-    "unknown": "unknown",
+    "link": tr_later("the link"),
+    "host": tr_later("the host"),
+    "compute": tr_later("compute"),
+    "memory": tr_later("memory"),
+    "neither": tr_later("neither compute nor memory"),
+    "device": tr_later("the device's own work"),
+    "unknown": tr_later("unknown"),
 }
+"""What limits, for `tr`."""
 
 
 def limit_rows(analysis: Analysis) -> Iterator[Row]:
@@ -46,65 +48,90 @@ def limit_sentence(found: CaseLimit) -> str:
     words = _sentence(found.limit, found.parts)
     if len(found.rounds) == 1:
         return words
-    rounds = ", ".join(f"{LIMIT_WORDS[limit]} in {count}" for limit, count in found.rounds)
-    return f"{words} Single rounds differ: {rounds}."
+    rounds = listed(
+        tr("{limit} in {n}", limit=tr(LIMIT_WORDS[limit]), n=n) for limit, n in found.rounds
+    )
+    return tr("{sentence} Single rounds differ: {rounds}.", sentence=words, rounds=rounds)
 
 
 def _sentence(limit: Limit, parts: Parts) -> str:
     if limit == "link" and parts.exposed is not None:
-        words = "of the step is communication that compute does not hide"
-        return f"The link limits: {share_text(parts.exposed)} {words}."
+        return tr(
+            "The link limits: {share} of the step is communication that compute does not hide.",
+            share=share_text(parts.exposed),
+        )
     if limit == "host":
-        return f"The host limits: {_host_words(parts)}."
+        return tr("The host limits: {why}.", why=_host_words(parts))
     if limit == "unknown" or parts.own_work is None:
-        return f"Unknown: {_missing(parts)}."
-    busy = f"the device's own work takes {share_text(parts.own_work)} of the step"
-    bounds = _bounds(parts, parts.own_work)
+        return tr("Unknown: {missing}.", missing=_missing(parts))
+    own = {"share": share_text(parts.own_work), "bounds": _bounds(parts, parts.own_work)}
     if limit == "neither":
-        return (
-            f"Neither compute nor memory at half of its peak: {busy}, {bounds}; what limits it is "
-            "the latency of kernels, or small ones."
+        return tr(
+            "Neither compute nor memory at half of its peak: the device's own work takes {share} "
+            "of the step, {bounds}; what limits it is the latency of kernels, or small ones.",
+            **own,
         )
     if limit == "device":
-        it = busy.replace("the device's own work", "it")
-        return f"The device's own work limits: {it}, {bounds}. {_undecided(parts)}."
-    return f"{LIMIT_WORDS[limit].capitalize()} limits: {busy}, {bounds}."
+        return tr(
+            "The device's own work limits: it takes {share} of the step, {bounds}. {undecided}.",
+            **own,
+            undecided=_undecided(parts),
+        )
+    return tr(
+        "{limit} limits: the device's own work takes {share} of the step, {bounds}.",
+        limit=tr(LIMIT_WORDS[limit]).capitalize(),
+        **own,
+    )
 
 
 def _host_words(parts: Parts) -> str:
     if parts.host is not None:
-        return f"the device waits for it {share_text(parts.host)} of the step"
-    return "it decides the step's time (marked host bound), by how much is not known"
+        return tr("the device waits for it {share} of the step", share=share_text(parts.host))
+    return tr("it decides the step's time (marked host bound), by how much is not known")
 
 
 def _bounds(parts: Parts, own_work: float) -> str:
     """How near compute and memory are to their bounds while the device works."""
-    compute = "compute unknown"
+    compute, memory = tr("compute unknown"), tr("memory unknown")
     if parts.mfu is not None:
-        compute = f"compute at {share_text(parts.mfu / own_work)} of its peak"
-    memory = "memory unknown"
+        share = share_text(parts.mfu / own_work)
+        compute = tr("compute at {share} of its peak", share=share)
     if parts.memory is not None:
-        memory = f"memory at {share_text(parts.memory / own_work)} of its own"
+        share = share_text(parts.memory / own_work)
+        memory = tr("memory at {share} of its own", share=share)
     elif parts.memory_least is not None:
-        memory = f"memory at {share_text(parts.memory_least / own_work)} of its own or more"
-    return f"with {compute} and {memory}"
+        share = share_text(parts.memory_least / own_work)
+        memory = tr("memory at {share} of its own or more", share=share)
+    return tr("with {compute} and {memory}", compute=compute, memory=memory)
 
 
 def _undecided(parts: Parts) -> str:
     lacking = {
-        "the share of the peak in computing": parts.mfu is None,
-        "the traffic of the device's memory": parts.memory is None,
+        tr("the share of the peak in computing"): parts.mfu is None,
+        tr("the traffic of the device's memory"): parts.memory is None,
     }
-    missing = " and ".join(what for what, absent in lacking.items() if absent)
-    verb = "are" if all(lacking.values()) else "is"
-    return f"Which of the two bounds it is not told: {missing} {verb} not measured"
+    return trn(
+        "Which of the two bounds it is not told: {missing} is not measured",
+        "Which of the two bounds it is not told: {missing} are not measured",
+        sum(lacking.values()),
+        missing=tr(" and ").join(what for what, absent in lacking.items() if absent),
+    )
 
 
 def _missing(parts: Parts) -> str:
     """Which part of the step is not known, and what is."""
     if parts.exposed is None:
-        return "the exchange was not left out of a step (leg nosync)"
-    exposed = f"{share_text(parts.exposed)} of the step is exposed communication"
+        return tr("the exchange was not left out of a step (leg nosync)")
+    exposed = share_text(parts.exposed)
     if parts.host is None:
-        return f"{exposed}; how much of the rest the device waits for the host was not measured"
-    return f"{exposed}, the device waits {share_text(parts.host)} of it; no part is the largest"
+        return tr(
+            "{exposed} of the step is exposed communication; how much of the rest the device waits "
+            "for the host was not measured",
+            exposed=exposed,
+        )
+    return tr(
+        "{exposed} of the step is exposed communication, the device waits {host} of it; no part is "
+        "the largest",
+        exposed=exposed,
+        host=share_text(parts.host),
+    )

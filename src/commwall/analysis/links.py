@@ -19,6 +19,7 @@ from commwall.analysis.names import OPERATION_TIME
 from commwall.analysis.pairs import Cell
 from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
+from commwall.language.translate import clauses, tr
 from commwall.schema.case import CollectivesCase
 from commwall.schema.collective import wire_share
 from commwall.schema.record import Record
@@ -59,13 +60,13 @@ def fit_link(record: Record) -> LinkFit | str:
     assert isinstance(case, CollectivesCase)  # the caller chose the record
     used = [point for point in points(record) if point.bound]
     if len(used) < LEAST_POINTS:
-        return f"fewer than {LEAST_POINTS} sizes whose time the link sets"
+        return tr("fewer than {n} sizes whose time the link sets", n=LEAST_POINTS)
     share = wire_share(case.collective, ranks)
     wire_bytes = [share * point.message_bytes for point in used]
     times_s = [point.values[OPERATION_TIME] for point in used]
     line = relative_line(wire_bytes, times_s)
     if line is None or line.intercept <= 0 or line.slope <= 0:
-        return "the times follow no line with a latency and a rate above zero"
+        return tr("the times follow no line with a latency and a rate above zero")
     sizes = tuple(point.message_bytes for point in used)
     return LinkFit(line, sizes, line.misfits(wire_bytes, times_s))
 
@@ -114,7 +115,7 @@ def _link_row(cells: Sequence[Cell], analysis: Analysis) -> Row:
         **_summary("link_latency", "s", [fit.latency_s for fit in fits], analysis),
         **_summary("link_rate", "bytes_per_s", [fit.bytes_per_s for fit in fits], analysis),
         **_range(fits),
-        "reason": "; ".join(reasons) or None,
+        "reason": clauses(reasons) or None,
     }
 
 

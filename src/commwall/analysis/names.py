@@ -5,6 +5,7 @@ Layer: analysis. Reads and writes no file.
 
 from dataclasses import dataclass
 
+from commwall.language.translate import tr, tr_later
 from commwall.schema.case import CAPTURING, LEGS, Case, Leg, SuiteName, TrainingCase
 from commwall.schema.metric import Metric
 from commwall.schema.metrics import METRICS
@@ -12,7 +13,7 @@ from commwall.schema.mitigation import PriceCase
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
-EMULATED = "emulated"
+EMULATED = tr_later("emulated")
 HOST_GAP = "host_gap_share"
 
 
@@ -31,7 +32,8 @@ class Quantity:
     @property
     def label(self) -> str:
         """Words for readers, without unit."""
-        return self.metric.label + (f" ({self.leg})" if self.leg else "")
+        label = tr(self.metric.label)
+        return tr("{quantity} ({leg})", quantity=label, leg=self.leg) if self.leg else label
 
     def concerns(self, case: Case) -> bool:
         """Whether a case of its suite has it: its leg is asked for, its samples are tokens, its
@@ -163,4 +165,4 @@ def display_names(plan: Plan) -> dict[str, str]:
 def _title(platform: PlannedPlatform) -> str:
     title = platform.treatment.label.title
     forgotten = is_emulated(platform) and EMULATED not in title.lower()
-    return f"{title} ({EMULATED})" if forgotten else title
+    return f"{title} ({tr(EMULATED)})" if forgotten else title

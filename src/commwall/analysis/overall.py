@@ -20,14 +20,26 @@ from commwall.analysis.names import (
 )
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Effect, Verdict
-from commwall.analysis.wording import better_text, effect_text, sentence
+from commwall.analysis.wording import (
+    better_text,
+    between_text,
+    effect_text,
+    no_verdict_text,
+    sentence,
+)
+from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.records.admit import head_of, without_leg
 from commwall.schema.case import CollectivesCase
 from commwall.schema.plan import Comparison
 from commwall.schema.units import significant
 
 PER_WATT_HOUR = Quantity("energy_efficiency_samples_per_wh")
-WHOLE_REASONS = ("skipped", "failed")
-"""Beginnings of reasons that say nothing without their detail."""
+COUNTED = {
+    "case": tr_later("{n} cases"),
+    "operation": tr_later("{n} operations"),
+    "mitigation": tr_later("{n} mitigations"),
+}
+"""What a case of a topic is called -> several of them."""
 NAMED_CASES = 1
 """A sentence names so many cases at most, more are counted; the tables name them all."""
 
@@ -36,22 +48,28 @@ NAMED_CASES = 1
 class Topic:
     """A quantity that the summary judges, over all cases that have it."""
 
-    title: str
+    name: str
+    """Its title in English."""
     quantity: Quantity
     noun: str = "case"
-    """What a case is called."""
+    """What a case is called, one of COUNTED."""
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return tr(self.name)
 
 
 TOPICS = (
-    Topic("Training throughput", PRIMARY),
-    Topic("Training energy", PER_WATT_HOUR),
-    Topic("Collectives, bus bandwidth at the largest size", BUSBW, "operation"),
-    Topic("Collectives, latency at the smallest size", LATENCY, "operation"),
-    Topic("Memory bandwidth of the largest buffer", MEMORY_BANDWIDTH, "operation"),
-    Topic("Parallel strategies, tokens per second", STRATEGY_TOKENS),
-    Topic("Inference, tokens generated per second", DECODE_TOKENS),
-    Topic("Inference, tokens of prompts per second", PREFILL_TOKENS),
-    Topic("Training with a mitigation on both sides", MITIGATED, "mitigation"),
+    Topic(tr_later("Training throughput"), PRIMARY),
+    Topic(tr_later("Training energy"), PER_WATT_HOUR),
+    Topic(tr_later("Collectives, bus bandwidth at the largest size"), BUSBW, "operation"),
+    Topic(tr_later("Collectives, latency at the smallest size"), LATENCY, "operation"),
+    Topic(tr_later("Memory bandwidth of the largest buffer"), MEMORY_BANDWIDTH, "operation"),
+    Topic(tr_later("Parallel strategies, tokens per second"), STRATEGY_TOKENS),
+    Topic(tr_later("Inference, tokens generated per second"), DECODE_TOKENS),
+    Topic(tr_later("Inference, tokens of prompts per second"), PREFILL_TOKENS),
+    Topic(tr_later("Training with a mitigation on both sides"), MITIGATED, "mitigation"),
 )
 """What a buyer asks, in this order."""
 
@@ -104,9 +122,8 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
     won = [_won_text(analysis, verdicts, side, noun) for side in (comparison.a, comparison.b)]
     parts = [part for part in won if part]
     if not parts:
-        return "; ".join(_without_winner(analysis, verdicts, noun)) + "."
-    parts += [*_undecided(verdicts, noun), *_left_out(analysis, verdicts, noun)]
-    return "; ".join(parts) + "."
+        return _sentence(_without_winner(analysis, verdicts, noun))
+    return _sentence([*parts, *_undecided(verdicts, noun), *_left_out(analysis, verdicts, noun)])
 
 
 def why_unused(analysis: Analysis, verdict: Verdict) -> str:
@@ -120,12 +137,17 @@ def why_unused(analysis: Analysis, verdict: Verdict) -> str:
         for reason in cell.refusals
     )
     found = [] if verdict.rounds else list(dict.fromkeys(reasons))
-    return "; ".join(found) or str(verdict.why_none)
+    return clauses(found) or str(verdict.why_none)
 
 
-def head_of(reason: str) -> str:
-    """A refusal without its detail: "marked host bound, leg single"."""
-    return reason if reason.startswith(WHOLE_REASONS) else reason.partition(":")[0]
+def count_text(n: int, noun: str) -> str:
+    """Several cases, counted: "4 operations".
+
+    Args:
+        n: how many.
+        noun: what a case is called, one of COUNTED.
+    """
+    return tr(COUNTED[noun], n=n)
 
 
 def range_text(texts: Iterable[tuple[float, str]]) -> str:
@@ -136,14 +158,17 @@ def range_text(texts: Iterable[tuple[float, str]]) -> str:
     """
     ordered = sorted(texts)
     low, high = ordered[0][1], ordered[-1][1]
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else between_text(low, high)
+
+
+def _sentence(parts: Iterable[str]) -> str:
+    return tr("{clauses}.", clauses=clauses(parts))
 
 
 def _alone(analysis: Analysis, verdict: Verdict) -> str:
     if verdict.ratio:
         return sentence(verdict, analysis.names)
-    a, b = (analysis.names[side] for side in (verdict.comparison.a, verdict.comparison.b))
-    return f"{a} against {b}: no verdict, {why_unused(analysis, verdict)}."
+    return no_verdict_text(verdict, analysis.names, why_unused(analysis, verdict))
 
 
 def _won_text(analysis: Analysis, verdicts: Sequence[Verdict], side: str, noun: str) -> str | None:
@@ -153,16 +178,19 @@ def _won_text(analysis: Analysis, verdicts: Sequence[Verdict], side: str, noun: 
         return None
     first, comparison = won[0][0], won[0][0].comparison
     other = comparison.b if side == comparison.a else comparison.a
-    better = "trains faster" if first.quantity == PRIMARY else better_text(first)
-    effects = range_text((effect.size, _percent(effect)) for _, effect in won)
-    where = f"in {len(won)} of {len(verdicts)} {noun}s"
-    sides = f"{analysis.names[side]} {better} than {analysis.names[other]}"
-    return f"{sides} {where}, by {effects}{_below_noise([v for v, _ in won], noun)}"
-
-
-def _below_noise(won: list[Verdict], noun: str) -> str:
-    doubtful = [verdict.case for verdict in won if verdict.above_noise is False]
-    return f" ({_cases(doubtful, noun)} not above the noise floor)" if doubtful else ""
+    told = tr(
+        "{winner} {better} than {loser} in {n} of {every}, by {effects}",
+        winner=analysis.names[side],
+        better=tr("trains faster") if first.quantity == PRIMARY else better_text(first),
+        loser=analysis.names[other],
+        n=len(won),
+        every=count_text(len(verdicts), noun),
+        effects=range_text((effect.size, _percent(effect)) for _, effect in won),
+    )
+    doubtful = [verdict.case for verdict, _ in won if verdict.above_noise is False]
+    if not doubtful:
+        return told
+    return tr("{told} ({cases} not above the noise floor)", told=told, cases=_cases(doubtful, noun))
 
 
 def _percent(effect: Effect) -> str:
@@ -172,19 +200,22 @@ def _percent(effect: Effect) -> str:
 def _without_winner(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
     """All verdicts where none names a winner: what cannot tell, or why there is none at all."""
     rounds = max(verdict.n for verdict in verdicts)
-    every = f"in any of {len(verdicts)} {noun}s"
+    every = count_text(len(verdicts), noun)
     reasons = {why_unused(analysis, verdict) for verdict in verdicts}
-    if rounds:
-        why = ", one round has no interval" if rounds == 1 else ""
-        yield f"cannot tell {every}{why}"
-        yield from _undecided(verdicts, noun, alone=True)
-    elif len(reasons) == 1:
-        absent = all(_is_absent(analysis, verdict) for verdict in verdicts)
-        start = "not measured, because" if absent else f"no verdict {every}:"
-        yield f"{start} {reasons.pop()}"
+    if rounds > 1:
+        yield tr("cannot tell in any of {every}", every=every)
+    elif rounds:
+        yield tr("cannot tell in any of {every}, one round has no interval", every=every)
+    elif len(reasons) > 1:
+        yield tr("no verdict in any of {every}", every=every)
+    elif all(_is_absent(analysis, verdict) for verdict in verdicts):
+        yield tr("not measured, because {reason}", reason=reasons.pop())
         return
     else:
-        yield f"no verdict {every}"
+        yield tr("no verdict in any of {every}: {reason}", every=every, reason=reasons.pop())
+        return
+    if rounds:
+        yield from _undecided(verdicts, noun, alone=True)
     yield from _left_out(analysis, verdicts, noun)
 
 
@@ -198,27 +229,34 @@ def _undecided(verdicts: Sequence[Verdict], noun: str, *, alone: bool = False) -
     """
     own = [(v, v.ratio) for v in verdicts if v.ratio and v.winner is None]
     once = all(verdict.n < 2 for verdict in verdicts)
-    for start, end, some in (
-        ("", "" if once else ", without interval", [(v, r) for v, r in own if r.interval is None]),
-        ("" if alone else "cannot tell, ", "", [(v, r) for v, r in own if r.interval]),
-    ):
-        if some:
-            seen = range_text((ratio.centre, significant(ratio.centre, 3)) for _, ratio in some)
-            every = alone and len(some) == len(verdicts)
-            where = "" if every else f" in {_cases([v.case for v, _ in some], noun)}"
-            yield f"{start}ratio {seen}{where}{end}"
+    without = [(v, r) for v, r in own if r.interval is None]
+    around = [(v, r) for v, r in own if r.interval]
+    for some in filter(None, (without, around)):
+        seen = range_text((ratio.centre, significant(ratio.centre, 3)) for _, ratio in some)
+        told = tr("ratio {ratio}", ratio=seen)
+        if not alone or len(some) < len(verdicts):
+            cases = _cases([verdict.case for verdict, _ in some], noun)
+            told = tr("ratio {ratio} in {cases}", ratio=seen, cases=cases)
+        if some is without and not once:
+            told = tr("{told}, without interval", told=told)
+        if some is around and not alone:
+            told = tr("cannot tell, {told}", told=told)
+        yield told
 
 
 def _left_out(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
     """What has no ratio, cases with one reason together."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[tuple[bool, str], list[str]] = {}
     for verdict in verdicts:
         if verdict.ratio is None:
-            how = "not measured" if _is_absent(analysis, verdict) else "not used"
             why = _brief(why_unused(analysis, verdict))
-            reasons.setdefault((how, why), []).append(verdict.case)
-    for (how, reason), cases in reasons.items():
-        yield f"{_cases(cases, noun)} {how}: {reason}"
+            reasons.setdefault((_is_absent(analysis, verdict), why), []).append(verdict.case)
+    for (absent, reason), own in reasons.items():
+        cases = _cases(own, noun)
+        if absent:
+            yield tr("{cases} not measured: {reason}", cases=cases, reason=reason)
+        else:
+            yield tr("{cases} not used: {reason}", cases=cases, reason=reason)
 
 
 def _is_absent(analysis: Analysis, verdict: Verdict) -> bool:
@@ -230,9 +268,8 @@ def _is_absent(analysis: Analysis, verdict: Verdict) -> bool:
 
 def _brief(reasons: str) -> str:
     """Reasons without the leg that each concerns, each once."""
-    own = (reason.partition(", leg ")[0] for reason in reasons.split("; "))
-    return "; ".join(dict.fromkeys(own))
+    return clauses(dict.fromkeys(map(without_leg, reasons.split(tr("; ")))))
 
 
 def _cases(cases: list[str], noun: str) -> str:
-    return ", ".join(cases) if len(cases) <= NAMED_CASES else f"{len(cases)} {noun}s"
+    return listed(cases) if len(cases) <= NAMED_CASES else count_text(len(cases), noun)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from commwall.analysis.derive import Derived, derive
+from commwall.language.translate import clauses, tr
 from commwall.records.admit import refusals
 from commwall.records.comparable import check_round, differences, not_as_planned
 from commwall.records.evidence import Evidence
+from commwall.records.todo import Finding
 from commwall.schema.case import Case, SuiteName
 from commwall.schema.errors import IncomparableRecords
 from commwall.schema.facts import GpuFactsFile
@@ -42,7 +44,7 @@ class Refusal:
     """True if one record is the cause, which stands in the list of gaps by itself."""
 
     def __str__(self) -> str:
-        return f"round {self.round}: {self.reason}"
+        return tr("round {round}: {reason}", round=self.round, reason=self.reason)
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,7 @@ def _not_planned(record: Record, evidence: Evidence) -> Iterator[str]:
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:
     """Pair the rounds of every comparison, for every case both its platforms run."""
     standings: dict[Place, str] = {
-        (f.platform, f.suite, f.case, f.round): f"{f.standing}: {f.reason}"
-        for f in evidence.index.findings
+        (f.platform, f.suite, f.case, f.round): standing_text(f) for f in evidence.index.findings
     }
     by_place: dict[Place, Cell] = {_place(cell.record): cell for cell in cells}
     return tuple(
@@ -124,7 +125,14 @@ def _absences(
     """Why a side of a round has no readable record, as the index says it."""
     for place in places:
         if place not in by_place:
-            yield f"{place[0]} has no record ({standings.get(place, 'not in the index')})"
+            standing = standings.get(place, tr("not in the index"))
+            yield tr("{platform} has no record ({standing})", platform=place[0], standing=standing)
+
+
+def standing_text(finding: Finding) -> str:
+    """What a record is worth, and why: "missing: no record"."""
+    standing, reason = tr(finding.standing), tr(str(finding.reason))
+    return tr("{standing}: {reason}", standing=standing, reason=reason)
 
 
 def _not_admitted(*cells: Cell | None) -> Iterator[str]:
@@ -140,8 +148,9 @@ def _not_comparable(a: Cell | None, b: Cell | None) -> list[str]:
     try:
         check_round(a.record, b.record)
     except IncomparableRecords as error:
-        found = (error.parts["found"] or error.what).replace("\n", "; ")
-        return [f"{a.record.id.platform} and {b.record.id.platform} are not comparable: {found}"]
+        found = clauses((error.parts["found"] or error.what).splitlines())
+        sides = {"a": a.record.id.platform, "b": b.record.id.platform}
+        return [tr("{a} and {b} are not comparable: {found}", **sides, found=found)]
     return []
 
 
@@ -199,5 +208,8 @@ def _apart(own: tuple[Cell, ...], reference: tuple[Cell, ...]) -> tuple[str, ...
 
 
 def _stranger_reason(own: tuple[Cell, ...], reference: tuple[Cell, ...]) -> str:
-    fields = "; ".join(dict.fromkeys(_apart(own, reference)))
-    return f"not comparable with round {reference[0].record.id.round}: {fields}"
+    return tr(
+        "not comparable with round {round}: {fields}",
+        round=reference[0].record.id.round,
+        fields=clauses(dict.fromkeys(_apart(own, reference))),
+    )

@@ -12,9 +12,9 @@ from commwall.analysis.names import MEMORY_BANDWIDTH
 from commwall.analysis.pairs import Cell
 from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
+from commwall.records.paths import MemoryPath, Place, memory_path
 from commwall.schema.case import TRAFFIC, MemoryCase
 from commwall.schema.facts import HardwareFacts
-from commwall.schema.paths import MemoryPath, Place, memory_path
 from commwall.schema.record import Record
 
 

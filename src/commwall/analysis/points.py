@@ -17,13 +17,14 @@ from commwall.analysis.names import (
     Quantity,
 )
 from commwall.analysis.readings import typical_s
+from commwall.language.translate import tr, tr_later
 from commwall.schema.case import TRAFFIC, CollectivesCase, MemoryCase
 from commwall.schema.collective import bus_bandwidth
 from commwall.schema.record import Record
 from commwall.schema.result import LEAST_BOUND_SHARE, Series
 from commwall.schema.units import size_text
 
-NOT_BINDING = "the CPU under the emulated link, not the link, sets the time of {size}"
+NOT_BINDING = tr_later("the CPU under the emulated link, not the link, sets the time of {size}")
 """Reason why a size is no evidence on the link."""
 
 
@@ -126,10 +127,12 @@ def _planned_ends(record: Record) -> tuple[int, int]:
 
 def _why_absent(at_end: list[Point], message_bytes: int) -> str | None:
     if not at_end:
-        what = "no times, different numbers of them, or one that is not above zero"
-        return f"{size_text(message_bytes)} has {what}"
+        return tr(
+            "{size} has no times, different numbers of them, or one that is not above zero",
+            size=size_text(message_bytes),
+        )
     if not all(point.bound for point in at_end):
-        return NOT_BINDING.format(size=size_text(message_bytes))
+        return tr(NOT_BINDING, size=size_text(message_bytes))
     return None
 
 

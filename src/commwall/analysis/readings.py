@@ -6,6 +6,7 @@ Layer: analysis. Reads no file.
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
+from commwall.language.translate import tr
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.record import Record
 from commwall.schema.result import Series
@@ -64,14 +65,19 @@ def alike(own: Sequence[Series]) -> bool:
 
 def why_no_steps(record: Record, leg: Leg | None, metric_id: str = "step_time_s") -> str | None:
     """Why the steps of a leg, or of a case without legs, cannot be used; None if they can."""
-    own, words = measured(record, metric_id, leg), f"leg {leg}" if leg else "the case"
+    own = measured(record, metric_id, leg)
+    what = tr("leg {leg}", leg=leg) if leg else tr("the case")
     lengths = {len(series.values) for series in own}
     if not lengths or lengths == {0}:
-        return gap_reason(record, leg or "", metric_id) or f"{words} has no step times"
+        return gap_reason(record, leg or "", metric_id) or tr("{what} has no step times", what=what)
     if len(lengths) > 1:
-        return f"ranks of {words} timed different numbers of steps: {sorted(lengths)}"
+        return tr(
+            "ranks of {what} timed different numbers of steps: {numbers}",
+            what=what,
+            numbers=sorted(lengths),
+        )
     if min(value for series in own for value in series.values) <= 0:
-        return f"{words} has a step time that is not above zero"
+        return tr("{what} has a step time that is not above zero", what=what)
     return None
 
 

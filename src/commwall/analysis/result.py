@@ -15,6 +15,7 @@ from commwall.analysis.pairs import Cell, Pairing, pairings, pooled, read_cells
 from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.steps.predictions import StepModels, model_steps
 from commwall.analysis.verdicts import Verdict, judge, primary
+from commwall.language.translate import tr, tr_later
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.records.layout import Layout
@@ -140,7 +141,7 @@ def with_replication(layout: Layout, analysis: Analysis) -> Analysis:
         judged = replicated(layout, plan.replicates, analysis)
     except PredictionError as error:
         found = error.parts["found"]
-        problem = f"{error.what}" + (f" ({found})" if found else "")
+        problem = tr("{what} ({found})", what=tr(error.what), found=found)
         judged = Replication(plan.replicates.campaign, analysis.confidence, problem=problem)
     return replace(analysis, replication=judged)
 
@@ -155,7 +156,7 @@ def replicated(layout: Layout, asked: Replicated, analysis: Analysis) -> Replica
     predictions = read_predictions(layout, asked.campaign)
     if predictions.digest != asked.predictions:
         raise PredictionError(
-            "predictions are not those that stood when the replication was planned",
+            tr_later("predictions are not those that stood when the replication was planned"),
             where=f"results/{asked.campaign}/predictions.json",
             found=f"digest {predictions.digest}",
             expected=asked.predictions,

@@ -14,12 +14,13 @@ from commwall.analysis.names import (
     Quantity,
 )
 from commwall.analysis.readings import all_values, gap_reason, slowest_rank, why_no_steps
+from commwall.language.translate import tr, tr_later
 from commwall.schema.record import Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.volumes import sent_bytes
 
-_UNCOUNTED = "the record does not state the bytes that every rank sent"
-_ALONE = "one process sends nothing"
+_UNCOUNTED = tr_later("the record does not state the bytes that every rank sent")
+_ALONE = tr_later("one process sends nothing")
 
 
 def strategy_values(
@@ -55,11 +56,11 @@ def sent_values(
         formula_bytes: what the formula says [byte]; 0 of one process, which sends nothing.
     """
     if not formula_bytes:
-        return {}, dict.fromkeys((SENT, FORMULA_SENT, SENT_OVER_FORMULA), _ALONE)
+        return {}, dict.fromkeys((SENT, FORMULA_SENT, SENT_OVER_FORMULA), tr(_ALONE))
     formula = {FORMULA_SENT: formula_bytes}
     sent = list(all_values(record, SENT.metric_id))
     if len(sent) != record.platform.world_size:
-        why = gap_reason(record, SENT.metric_id) or _UNCOUNTED
+        why = gap_reason(record, SENT.metric_id) or tr(_UNCOUNTED)
         return formula, dict.fromkeys((SENT, SENT_OVER_FORMULA), why)
     mean = fmean(sent)
     return formula | {SENT: mean, SENT_OVER_FORMULA: mean / formula_bytes}, {}

@@ -42,6 +42,7 @@ from commwall.analysis.steps.words import prediction_error_rows
 from commwall.analysis.traffic import traffic_rows
 from commwall.analysis.wording import sentence
 from commwall.analysis.yardsticks import yardstick_rows
+from commwall.language.translate import clauses
 from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import relative_spread
 
@@ -131,7 +132,7 @@ def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
 def _round_rows(analysis: Analysis) -> Iterator[Row]:
     for cell in analysis.cells:
         place = {**platform_columns(cell.record, analysis), **round_columns(cell.record)}
-        admitted = {"admitted": not cell.refusals, "reason": "; ".join(cell.refusals) or None}
+        admitted = {"admitted": not cell.refusals, "reason": clauses(cell.refusals) or None}
         for quantity in QUANTITIES:
             if quantity in cell.derived.values:
                 value = cell.derived.values[quantity]

@@ -9,11 +9,12 @@ from typing import TypeVar
 from commwall.analysis.columns import Row, platform_columns, round_columns
 from commwall.analysis.readings import gap_reason
 from commwall.analysis.result import Analysis
+from commwall.language.translate import tr, tr_later
 from commwall.schema.record import Record, Traffic
 from commwall.schema.result import Check
 
 PATH_TAKEN, TREATMENT_TAKEN = "path_taken", "treatment_taken"
-NOT_COUNTED = "the records hold no counted transfer"
+NOT_COUNTED = tr_later("the records hold no counted transfer")
 T = TypeVar("T")
 
 
@@ -40,7 +41,7 @@ def _launch_rows(record: Record, analysis: Analysis) -> Iterator[Row]:
     columns.pop("case")
     traffic = record.traffic
     if traffic is None:
-        yield {**columns, "reason": gap_reason(record, "traffic") or NOT_COUNTED}
+        yield {**columns, "reason": gap_reason(record, "traffic") or tr(NOT_COUNTED)}
         return
     for rank in range(record.platform.world_size):
         yield {**columns, **_rank_columns(traffic, rank)}

@@ -9,6 +9,7 @@ from statistics import median
 
 from commwall.analysis.names import PRIMARIES, QUANTITIES_OF, Quantity
 from commwall.analysis.pairs import Cell, Pairing
+from commwall.language.translate import clauses, tr
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
 from commwall.stats.intervals import Interval
@@ -161,11 +162,15 @@ def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cel
     if not usable:
         cells = [cell for pair in pairing.pairs for cell in pair]
         reasons = [c.derived.absent[quantity] for c in cells if quantity in c.derived.absent]
-        return "; ".join(dict.fromkeys(reasons)) or "no round has it on both platforms"
+        return clauses(dict.fromkeys(reasons)) or tr("no round has it on both platforms")
     for cell in (cell for pair in usable for cell in pair):
         if cell.derived.values[quantity] <= 0:
             where = cell.record.id
-            return f"{where.platform} is not above zero in round {where.round}: no ratio"
+            return tr(
+                "{platform} is not above zero in round {round}: no ratio",
+                platform=where.platform,
+                round=where.round,
+            )
     return None
 
 
@@ -174,7 +179,7 @@ def _why_no_pair(pairing: Pairing) -> str:
     reasons = {refusal.reason for refusal in pairing.refusals}
     if len(reasons) == 1 and not any(refusal.of_record for refusal in pairing.refusals):
         return reasons.pop()
-    return "no round has a usable record of both platforms"
+    return tr("no round has a usable record of both platforms")
 
 
 def _with_control(verdict: Verdict, controls: list[Verdict]) -> Verdict:

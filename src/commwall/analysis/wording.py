@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.verdicts import Effect, Verdict
-from commwall.schema.units import quantity_text, significant
+from commwall.language.translate import around_text, listed, quantity_text, tr, trn
+from commwall.schema.units import significant
 from commwall.stats.paired import PairedRatio
 
 _FASTER = frozenset({PRIMARY.metric_id, "throughput_tokens_per_s"})
@@ -27,13 +28,25 @@ def sentence(verdict: Verdict, names: Names) -> str:
     """
     ratio, effect = verdict.ratio, verdict.effect
     if ratio is None:
-        return f"{_against(verdict, names)}: no verdict, {verdict.why_none}."
+        return no_verdict_text(verdict, names, verdict.why_none)
     if effect is None or not ratio.excludes_one:
-        return f"{_against(verdict, names)}: {_undecided_text(verdict, ratio)}."
-    return (
-        f"{names[effect.winner]} {better_text(verdict)} by {effect_text(effect)[0]} % "
-        f"({effect_text(effect)[1]}, n = {ratio.n}) than {names[effect.loser]}."
+        why = _undecided_text(verdict, ratio)
+        return tr("{sides}: {undecided}.", sides=_against(verdict, names), undecided=why)
+    size, ends = effect_text(effect)
+    return tr(
+        "{winner} {better} by {size} % ({ends}, n = {n}) than {loser}.",
+        winner=names[effect.winner],
+        better=better_text(verdict),
+        size=size,
+        ends=ends,
+        n=ratio.n,
+        loser=names[effect.loser],
     )
+
+
+def no_verdict_text(verdict: Verdict, names: Names, why: str | None) -> str:
+    """That there is no verdict on two sides, and why."""
+    return tr("{sides}: no verdict, {why}.", sides=_against(verdict, names), why=why)
 
 
 def effect_text(effect: Effect) -> tuple[str, str]:
@@ -44,7 +57,7 @@ def effect_text(effect: Effect) -> tuple[str, str]:
     """
     decimals = _decimals(100 * (effect.high - effect.low), 100 * effect.size)
     ends = [_percent(end, decimals) for end in (effect.low, effect.high)]
-    return _percent(effect.size, decimals), f"{ends[0]} to {ends[1]}"
+    return _percent(effect.size, decimals), between_text(*ends)
 
 
 def short_text(verdict: Verdict) -> str:
@@ -57,34 +70,39 @@ def brief_text(verdict: Verdict) -> str:
     if verdict.quantity.metric_id in _FASTER:
         return short_text(verdict)
     lower = verdict.quantity.metric.direction == "lower"
-    return _short_text(verdict, "is lower" if lower else "is higher")
+    return _short_text(verdict, tr("is lower") if lower else tr("is higher"))
 
 
 def ratio_text(verdict: Verdict) -> str:
     """The ratio a / b with interval and the rounds' median, least and greatest."""
     ratio = verdict.ratio
     if ratio is None:
-        return f"no ratio: {verdict.why_none}"
+        return tr("no ratio: {why}", why=verdict.why_none)
     if ratio.n == 1:
         return centre_text(ratio)
     low, high = min(ratio.ratios), max(ratio.ratios)
-    extremes = f"median {_plain(ratio.median)}, min {_plain(low)}, max {_plain(high)}"
-    return f"{centre_text(ratio)}; rounds: {extremes}"
+    return tr(
+        "{centre}; rounds: median {median}, min {low}, max {high}",
+        centre=centre_text(ratio),
+        median=_plain(ratio.median),
+        low=_plain(low),
+        high=_plain(high),
+    )
 
 
 def centre_text(ratio: PairedRatio) -> str:
     """The ratio's geometric mean with its interval."""
     around = ratio.interval
-    ends = f"{_plain(around.low)} to {_plain(around.high)}" if around else "no interval"
-    return f"{_plain(ratio.centre)} ({ends})"
+    if around is None:
+        return tr("{value} (no interval)", value=_plain(ratio.centre))
+    return around_text(*map(_plain, (ratio.centre, around.low, around.high)))
 
 
 def rounds_ratio_text(ratio: PairedRatio) -> str:
     """Median, least and greatest ratio of the rounds: "2.0 (1.6 to 2.5)"; of one as it is."""
     if ratio.n == 1:
         return _plain(ratio.median)
-    low, high = min(ratio.ratios), max(ratio.ratios)
-    return f"{_plain(ratio.median)} ({_plain(low)} to {_plain(high)})"
+    return around_text(*map(_plain, (ratio.median, min(ratio.ratios), max(ratio.ratios))))
 
 
 def noise_text(verdict: Verdict) -> str:
@@ -93,39 +111,44 @@ def noise_text(verdict: Verdict) -> str:
         return _control_text(verdict)
     control, floor = verdict.control, verdict.noise_floor
     if control is None:
-        return "Noise floor: not measured, the campaign has no A/A control for this case."
+        return tr("Noise floor: not measured, the campaign has no A/A control for this case.")
     if control.ratio is None or floor is None:
-        return f"Noise floor: unknown, A/A control: {_why_no_floor(control)}."
-    seen = f"Noise floor: {_percent(floor, 1)} % (A/A ratio {ratio_text(control)})."
+        return tr("Noise floor: unknown, A/A control: {why}.", why=_why_no_floor(control))
+    seen = {"floor": _percent(floor, 1), "ratio": ratio_text(control)}
     if verdict.ratio and verdict.ratio.excludes_one and not verdict.above_noise:
-        return f"{seen} The effect is not above it: do not rely on this verdict."
-    return seen
+        return tr(
+            "Noise floor: {floor} % (A/A ratio {ratio}). The effect is not above it: do not rely "
+            "on this verdict.",
+            **seen,
+        )
+    return tr("Noise floor: {floor} % (A/A ratio {ratio}).", **seen)
 
 
 def noise_short_text(verdict: Verdict) -> str:
     """The noise floor for a table cell, with a word where the effect does not stand above it."""
     if verdict.comparison.control:
-        return "this is the A/A control"
+        return tr("this is the A/A control")
     if verdict.control is None:
-        return "not measured"
+        return tr("not measured")
     if verdict.noise_floor is None:
-        return "unknown"
-    decided = verdict.ratio is not None and verdict.ratio.excludes_one
-    doubt = "; the effect is not above it" if decided and not verdict.above_noise else ""
-    return f"{_percent(verdict.noise_floor, 1)} %{doubt}"
+        return tr("unknown")
+    floor = share_text(verdict.noise_floor)
+    if verdict.ratio and verdict.ratio.excludes_one and not verdict.above_noise:
+        return tr("{floor}; the effect is not above it", floor=floor)
+    return floor
 
 
 def spread_text(verdict: Verdict, names: Names) -> str:
     """Between-round spread of each treatment."""
     sides = zip((verdict.comparison.a, verdict.comparison.b), verdict.spreads, strict=True)
-    parts = [f"{names[s]} {_percent(v, 1)} %" for s, v in sides if v is not None]
-    return f"Spread between rounds: {', '.join(parts)}." if parts else ""
+    parts = [f"{names[side]} {share_text(spread)}" for side, spread in sides if spread is not None]
+    return tr("Spread between rounds: {spreads}.", spreads=listed(parts)) if parts else ""
 
 
 def spread_short_text(verdict: Verdict) -> str:
     """Between-round spread of A and B for a table cell: "1.2 %, 3.4 %"."""
     known = [share_text(spread) for spread in verdict.spreads if spread is not None]
-    return ", ".join(known) or "none"
+    return listed(known) or tr("none")
 
 
 def share_text(share: float) -> str:
@@ -143,7 +166,12 @@ def span_text(least: str, most: str) -> str:
     if least == most:
         return least
     number, _, unit = least.partition(" ")
-    return f"{number} to {most}" if unit == most.partition(" ")[2] else f"{least} to {most}"
+    return between_text(number if unit == most.partition(" ")[2] else least, most)
+
+
+def between_text(least: str, most: str) -> str:
+    """Two ends, each in words, as they are: "35 % to 310 %"."""
+    return tr("{least} to {most}", least=least, most=most)
 
 
 def values_text(verdict: Verdict, names: Names) -> str:
@@ -152,19 +180,22 @@ def values_text(verdict: Verdict, names: Names) -> str:
         return ""
     unit = verdict.quantity.metric.unit
     sides = zip((verdict.comparison.a, verdict.comparison.b), verdict.medians, strict=True)
-    shown = ", ".join(f"{names[side]} {quantity_text(value, unit)}" for side, value in sides)
-    return f"Median {verdict.quantity.label}: {shown}."
+    shown = listed(f"{names[side]} {quantity_text(value, unit)}" for side, value in sides)
+    return tr("Median {quantity}: {values}.", quantity=verdict.quantity.label, values=shown)
 
 
 def decomposition_text(part: Decomposition | Undecomposed) -> str:
     """The gap and its factors in one sentence."""
     if isinstance(part, Undecomposed):
-        return f"the gap cannot be split: {part.reason}."
-    factors = (part.gap, part.per_gpu_speed, part.scaling)
-    gap, speed, scaling = map(factor_text, factors)
-    return (
-        f"throughput gap {gap} = speed of one process alone {speed} x scaling {scaling} "
-        f"(n = {part.gap.n}). Input effect: {part.input_effect}."
+        return tr("the gap cannot be split: {reason}.", reason=part.reason)
+    return tr(
+        "throughput gap {gap} = speed of one process alone {speed} x scaling {scaling} (n = {n}). "
+        "Input effect: {effect}.",
+        gap=factor_text(part.gap),
+        speed=factor_text(part.per_gpu_speed),
+        scaling=factor_text(part.scaling),
+        n=part.gap.n,
+        effect=part.input_effect,
     )
 
 
@@ -177,38 +208,49 @@ def better_text(verdict: Verdict) -> str:
     """What the better side is or has: "is faster", "has lower latency"."""
     metric = verdict.quantity.metric
     if metric.id in _FASTER:
-        return "is faster"
-    return f"has {'lower' if metric.direction == 'lower' else 'higher'} {verdict.quantity.label}"
+        return tr("is faster")
+    if metric.direction == "lower":
+        return tr("has lower {quantity}", quantity=verdict.quantity.label)
+    return tr("has higher {quantity}", quantity=verdict.quantity.label)
 
 
 def _short_text(verdict: Verdict, better: str) -> str:
     ratio, effect = verdict.ratio, verdict.effect
     if ratio is None:
-        return f"none: {verdict.why_none}"
+        return tr("none: {reason}", reason=verdict.why_none)
     if effect is None or not ratio.excludes_one:
-        if verdict.comparison.control:
-            return "interval contains 1" if ratio.interval else "no interval"
-        no_spread = ", no spread" if ratio.n > 1 and ratio.interval is None else ""
-        return f"cannot tell with {_rounds(ratio.n)}{no_spread}"
+        return _short_undecided_text(verdict, ratio)
     size, ends = effect_text(effect)
     side = "A" if effect.winner == verdict.comparison.a else "B"
-    return f"{side} {better} by {size} % ({ends})"
+    return tr(
+        "{side} {better} by {size} % ({ends})", side=side, better=better, size=size, ends=ends
+    )
+
+
+def _short_undecided_text(verdict: Verdict, ratio: PairedRatio) -> str:
+    if verdict.comparison.control:
+        return tr("interval contains 1") if ratio.interval else tr("no interval")
+    if ratio.n > 1 and ratio.interval is None:
+        return tr("cannot tell with {rounds}, no spread", rounds=_rounds(ratio.n))
+    return tr("cannot tell with {rounds}", rounds=_rounds(ratio.n))
 
 
 def _control_text(verdict: Verdict) -> str:
     if verdict.ratio is None or verdict.ratio.interval is None:
-        why = _why_no_floor(verdict)
-        return f"A/A control: the same treatment twice; noise floor unknown, {why}."
+        return tr(
+            "A/A control: the same treatment twice; noise floor unknown, {why}.",
+            why=_why_no_floor(verdict),
+        )
     if verdict.ratio.excludes_one:
-        return (
+        return tr(
             "A/A control: the same treatment twice, and yet the interval excludes 1: "
             "do not rely on verdicts of this size."
         )
-    return "A/A control: the same treatment twice; its interval contains 1, as it should."
+    return tr("A/A control: the same treatment twice; its interval contains 1, as it should.")
 
 
 def _against(verdict: Verdict, names: Names) -> str:
-    return f"{names[verdict.comparison.a]} against {names[verdict.comparison.b]}"
+    return tr("{a} against {b}", a=names[verdict.comparison.a], b=names[verdict.comparison.b])
 
 
 def _why_no_floor(control: Verdict) -> str | None:
@@ -217,16 +259,16 @@ def _why_no_floor(control: Verdict) -> str | None:
 
 def _why_no_interval(ratio: PairedRatio) -> str:
     if ratio.n == 1:
-        return "one round has no interval"
+        return tr("one round has no interval")
     if max(ratio.ratios) > 2 * min(ratio.ratios):
-        return "the rounds lie too far apart for an interval"
-    return "the rounds show no spread, so no interval can be trusted"
+        return tr("the rounds lie too far apart for an interval")
+    return tr("the rounds show no spread, so no interval can be trusted")
 
 
 def _undecided_text(verdict: Verdict, ratio: PairedRatio) -> str:
     if not verdict.comparison.control:
-        return f"cannot tell with {_rounds(ratio.n)}, {_need(ratio)}"
-    return "the interval contains 1" if ratio.interval else _why_no_interval(ratio)
+        return tr("cannot tell with {rounds}, {need}", rounds=_rounds(ratio.n), need=_need(ratio))
+    return tr("the interval contains 1") if ratio.interval else _why_no_interval(ratio)
 
 
 def _need(ratio: PairedRatio) -> str:
@@ -235,12 +277,12 @@ def _need(ratio: PairedRatio) -> str:
     if ratio.interval is None:
         return _why_no_interval(ratio)
     if needed is not None and needed <= MOST_TOLD:
-        return f"about {needed} would be needed"
-    return "more would be needed than are worth measuring"
+        return tr("about {n} would be needed", n=needed)
+    return tr("more would be needed than are worth measuring")
 
 
 def _rounds(n: int) -> str:
-    return f"{n} round" + ("" if n == 1 else "s")
+    return trn("{n} round", "{n} rounds", n)
 
 
 def _percent(share: float, decimals: int) -> str:

@@ -13,18 +13,20 @@ from commwall.claims.expressions import parse_relation
 from commwall.claims.factbook import FactBook
 from commwall.claims.rules import Finding, Outcome, Value
 from commwall.claims.scene import Scene, scene_of
+from commwall.language.translate import tr, tr_later
 from commwall.schema.claims import Claim
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """From the gravest to none."""
 WORDS: dict[Outcome, str] = {
-    "wrong": "wrong",
-    "inconsistent": "contradicts itself",
-    "unit": "unit or direction",
-    "unsupported": "cannot be checked",
-    "conditional": "true on a condition",
-    "holds": "holds",
+    "wrong": tr_later("wrong"),
+    "inconsistent": tr_later("contradicts itself"),
+    "unit": tr_later("unit or direction"),
+    "unsupported": tr_later("cannot be checked"),
+    "conditional": tr_later("true on a condition"),
+    "holds": tr_later("holds"),
 }
+"""Outcome -> its words, for `tr`."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def judge(claim: Claim, book: FactBook) -> Judged:
     findings += [rules.formula(own) for own in claim.formulas]
     findings += [rules.word(text, name, book) for text, name in claim.words.items()]
     findings += rules.context(claim)
-    nothing = Finding("unsupported", "no number and no name that could be checked")
+    nothing = Finding("unsupported", tr("no number and no name that could be checked"))
     values = tuple(each for each in told if isinstance(each, Value))
     return Judged(claim, tuple(findings) or (nothing,), values)
 

@@ -14,6 +14,7 @@ from commwall.analysis.points import Point, points
 from commwall.analysis.result import Analysis
 from commwall.claims.scene import Entry
 from commwall.claims.wording import told, told_range
+from commwall.language.translate import tr
 from commwall.schema.case import CollectivesCase, MemoryCase
 from commwall.schema.claims import Claim, Measured
 from commwall.schema.facts import GpuFactsFile
@@ -95,7 +96,13 @@ def _compared(
     return Beside(
         claim.id,
         told_range((stated.least.value, stated.most.value), stated.least.dimension),
-        f"case {case}, {size_text(size)} among {ranks} {wanted.gpu}",
+        tr(
+            "case {case}, {size} among {n} {gpu}",
+            case=case,
+            size=size_text(size),
+            n=ranks,
+            gpu=wanted.gpu,
+        ),
         analysis.evidence.index.campaign,
         analysis.names.get(platform, platform),
         interval_text(values, analysis),
@@ -117,6 +124,11 @@ def interval_text(values: list[float], analysis: Analysis) -> str:
     )
     middle = told(Quantity(median(values), RATE))
     if interval is None:
-        return f"{middle} (n = {len(values)}, no interval)"
-    ends = f"{rate_text(interval.low)} to {rate_text(interval.high)}"
-    return f"{middle} ({ends}, n = {len(values)})"
+        return tr("{middle} (n = {n}, no interval)", middle=middle, n=len(values))
+    return tr(
+        "{middle} ({least} to {most}, n = {n})",
+        middle=middle,
+        least=rate_text(interval.low),
+        most=rate_text(interval.high),
+        n=len(values),
+    )

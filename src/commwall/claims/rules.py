@@ -22,6 +22,7 @@ from commwall.claims.scene import (
     solve,
 )
 from commwall.claims.wording import told, told_in, told_range
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.schema.claims import Claim, Formula, Unknown
 from commwall.schema.parsing import nearest
 from commwall.schema.quantities import Quantity, dimension_text, unit_of
@@ -89,18 +90,32 @@ def _condition(
 ) -> Finding | Value:
     sources = _sources(equation, scene)
     if not values:
-        least, most = unknown.within
-        words = (f"impossible: no {unknown.words} between {least:g} and {most:g} {unknown.unit} "
-                 f"makes {equation.text} true".replace("_", " "))  # fmt: skip
-        return Finding("wrong", words, sources)
-    value = told_in(values, unknown.unit)
+        return Finding("wrong", _impossible(unknown, equation), sources)
+    words, value = tr(unknown.words), told_in(values, unknown.unit)
     if unknown.role == "outcome":
-        return Finding(
-            "unsupported", f"not told: {unknown.words}; it would have to be {value}", sources
-        )
+        open_ = tr("not told: {what}; it would have to be {value}", what=words, value=value)
+        return Finding("unsupported", open_, sources)
     if unknown.role == "setting":
-        return Finding("conditional", f"true if {unknown.words} is {value}", sources)
-    return Value(unknown.words, value, sources)
+        condition = tr("true if {what} is {value}", what=words, value=value)
+        return Finding("conditional", condition, sources)
+    return Value(words, value, sources)
+
+
+def _impossible(unknown: Unknown, equation: Relation) -> str:
+    least, most = (f"{end:g}" for end in unknown.within)
+    return tr(
+        "impossible: no {what} between {least} and {most} {unit} makes {equation} true",
+        what=_plain(tr(unknown.words)),
+        least=least,
+        most=most,
+        unit=_plain(unknown.unit),
+        equation=_plain(equation.text),
+    )
+
+
+def _plain(text: str) -> str:
+    """Names of quantities without their underscores."""
+    return text.replace("_", " ")
 
 
 def _origin(equation: Relation, scene: Scene) -> Literal["text", "fact"]:
@@ -115,16 +130,19 @@ def relation(text: str, scene: Scene) -> Finding:
     """Whether a relation holds; if not, whether another reading of a number makes it hold."""
     own = parse_relation(text)
     if (reason := no_value(own, scene)) is not None:
-        return Finding("unsupported", f"{text} cannot be computed: {reason}")
+        words = tr("{relation} cannot be computed: {reason}", relation=text, reason=reason)
+        return Finding("unsupported", words)
     found, sources = compare(own, scene), _sources(own, scene)
     words = _told(own, found)
     if not found.counted_alike:
-        kinds = (dimension_text(kind) for kind in (found.dimension, found.other))
-        return Finding("unit", f"compares {' with '.join(kinds)}: {words}", sources)
+        one, other = (dimension_text(kind) for kind in (found.dimension, found.other))
+        kinds = tr("compares {one} with {other}: {told}", one=one, other=other, told=words)
+        return Finding("unit", kinds, sources)
     if found.holds:
         return _holding(own, found, scene, words)
     if own.sign == "==" and (others := list(_other_readings(own, scene))):
-        return Finding("unit", f"{words}; true if {' or '.join(others)}", sources)
+        condition = tr("true if {readings}", readings=tr(" or ").join(others))
+        return Finding("unit", clauses([words, condition]), sources)
     return Finding(_failure(own, scene), words, sources)
 
 
@@ -133,12 +151,12 @@ def _holding(own: Relation, found: Compared, scene: Scene, words: str) -> Findin
     sources = _sources(own, scene)
     entries = [scene[name] for name in own.names & scene.keys()]
     if own.sign == "==" and any(entry.fact and entry.fact.wide for entry in entries):
-        spread = "what was reported differs as much between machines"
-        return Finding("conditional", f"{words}; {spread}", sources)
+        spread = tr("what was reported differs as much between machines")
+        return Finding("conditional", clauses([words, spread]), sources)
     near = min(found.left) >= (1 - NOMINAL_WITHIN) * max(found.right)
     if own.sign == "<=" and near and any(e.number and e.number.reached for e in entries):
-        told = "the nominal rate is given for one that was reached"
-        return Finding("unit", f"{words}; {told}", sources)
+        nominal = tr("the nominal rate is given for one that was reached")
+        return Finding("unit", clauses([words, nominal]), sources)
     return Finding("holds", words, sources)
 
 
@@ -158,18 +176,19 @@ def _other_readings(own: Relation, scene: Scene) -> Iterator[str]:
         number = scene[name].number
         for words, factor in readings(number) if number else ():
             changed = {**scene, name: scene[name].scaled(factor)}
-            if compare(own, changed).holds:
-                yield f"{number.value:g} {number.unit} is read as {words}" if number else ""
+            if number and compare(own, changed).holds:
+                stated = f"{number.value:g} {number.unit}"
+                yield tr("{stated} is read as {meaning}", stated=stated, meaning=words)
 
 
 _VERBS = {
-    "==": ("agrees with", "is not"),
-    "<=": ("is at most", "is above"),
-    ">=": ("is at least", "is below"),
-    "<": ("is below", "is not below"),
-    ">": ("is above", "is not above"),
+    "==": (tr_later("agrees with"), tr_later("is not")),
+    "<=": (tr_later("is at most"), tr_later("is above")),
+    ">=": (tr_later("is at least"), tr_later("is below")),
+    "<": (tr_later("is below"), tr_later("is not below")),
+    ">": (tr_later("is above"), tr_later("is not above")),
 }
-"""Sign of a relation -> words if it holds, and if it does not."""
+"""Sign of a relation -> words between its sides if it holds, and if it does not."""
 
 
 def _told(own: Relation, found: Compared) -> str:
@@ -177,8 +196,13 @@ def _told(own: Relation, found: Compared) -> str:
         told_range(values, dimension)
         for values, dimension in ((found.left, found.dimension), (found.right, found.other))
     )
-    verb = _VERBS[own.sign][0 if found.holds else 1]
-    return f"{left} {verb} {right} ({own.text.replace('==', '=').replace('_', ' ')})"
+    return tr(
+        "{left} {verb} {right} ({relation})",
+        left=left,
+        verb=tr(_VERBS[own.sign][0 if found.holds else 1]),
+        right=right,
+        relation=_plain(own.text.replace("==", "=")),
+    )
 
 
 def _sources(own: Relation, scene: Scene) -> tuple[str, ...]:
@@ -194,10 +218,13 @@ def formula(own: Formula) -> Finding:
     base = {name: Quantity(value) * unit_of(unit) for name, (value, unit) in own.at.items()}
     found, wanted = evaluate(parse(own.text), base), unit_of(own.unit).dimension
     if found.dimension != wanted:
-        given = dimension_text(found.dimension)
-        return Finding("wrong", f"{own.text} gives {given}, not {dimension_text(wanted)}")
+        given, asked = dimension_text(found.dimension), dimension_text(wanted)
+        words = tr(
+            "{formula} gives {given}, not {asked}", formula=own.text, given=given, asked=asked
+        )
+        return Finding("wrong", words)
     if own.documented is None:
-        return Finding("holds", f"{own.text} gives {told(found)}")
+        return Finding("holds", tr("{formula} gives {value}", formula=own.text, value=told(found)))
     return _against(own, own.documented, base)
 
 
@@ -205,19 +232,38 @@ def _against(own: Formula, documented: str, base: Mapping[str, Quantity]) -> Fin
     known = {**base, **{theirs: base[ours] for ours, theirs in own.reads.items()}}
     here, there = (_growth(text, known, own) for text in (own.text, documented))
     differing = [
-        f"doubling {name} makes it {here[name]:.3g} times as much, not {there[name]:.3g}"
+        _other_growth(name, here[name], there[name])
         for name in own.at
         if abs(here[name] / there[name] - 1) > SCALING_WITHIN
     ]
     mine, theirs = evaluate(parse(own.text), known), evaluate(parse(documented), known)
+    both = {"formula": own.text, "documented": documented}
     if differing:
-        return Finding("wrong", f"{own.text} is not {documented}: {'; '.join(differing)}")
+        words = tr("{formula} is not {documented}: {why}", **both, why=clauses(differing))
+        return Finding("wrong", words)
     if not own.only_scaling and abs(mine.value / theirs.value - 1) > SCALING_WITHIN:
-        return Finding("wrong", f"{own.text} gives {told(mine)}, {documented} {told(theirs)}")
+        values = {"value": told(mine), "other": told(theirs)}
+        return Finding(
+            "wrong", tr("{formula} gives {value}, {documented} {other}", **both, **values)
+        )
     if own.reads:
-        names = "; ".join(f"{ours} means {theirs}" for ours, theirs in own.reads.items())
-        return Finding("conditional", f"{own.text} is {documented} if {names}".replace("_", " "))
-    return Finding("holds", f"{own.text} is {documented}")
+        names = clauses(
+            tr("{ours} means {theirs}", ours=ours, theirs=theirs)
+            for ours, theirs in own.reads.items()
+        )
+        words = tr("{formula} is {documented} if {names}", **both, names=names)
+        return Finding("conditional", _plain(words))
+    return Finding("holds", tr("{formula} is {documented}", **both))
+
+
+def _other_growth(name: str, here: float, there: float) -> str:
+    mine, theirs = f"{here:.3g}", f"{there:.3g}"
+    return tr(
+        "doubling {name} makes it {mine} times as much, not {theirs}",
+        name=name,
+        mine=mine,
+        theirs=theirs,
+    )
 
 
 def _growth(text: str, known: Mapping[str, Quantity], own: Formula) -> dict[str, float]:
@@ -242,20 +288,24 @@ def word(text: str, vocabulary: str, book: FactBook) -> Finding:
     """Whether a word that the text uses exists where it says so."""
     known = book.vocabulary(vocabulary)
     if text in known.words:
-        return Finding("holds", f"{text!r} is known: {vocabulary}", (known.source,))
-    near = nearest(text, known.words)
-    hint = f"; nearest: {near!r}" if near else ""
-    if known.complete:
-        return Finding("wrong", f"{text!r} is not among {vocabulary}{hint}", (known.source,))
-    return Finding("unsupported", f"{text!r} is not known here{hint}", (known.source,))
+        words = tr("{word} is known: {vocabulary}", word=repr(text), vocabulary=vocabulary)
+        return Finding("holds", words, (known.source,))
+    words = (
+        tr("{word} is not among {vocabulary}", word=repr(text), vocabulary=vocabulary)
+        if known.complete
+        else tr("{word} is not known here", word=repr(text))
+    )
+    if near := nearest(text, known.words):
+        words = clauses([words, tr("nearest: {word}", word=repr(near))])
+    return Finding("wrong" if known.complete else "unsupported", words, (known.source,))
 
 
 def context(claim: Claim) -> Iterator[Finding]:
     """What the claim was found on, and does not say that it is restricted to."""
     open_ = {k: v for k, v in claim.context.items() if claim.scope.get(k) != v}
     if open_:
-        words = ", ".join(f"{key} {value}" for key, value in open_.items())
-        yield Finding("conditional", f"shown only for: {words}")
+        conditions = listed(f"{key} {value}" for key, value in open_.items())
+        yield Finding("conditional", tr("shown only for: {conditions}", conditions=conditions))
 
 
 # Values beside -----------------------------------------------------------------------------
@@ -272,7 +322,7 @@ def shown(claim: Claim, scene: dict[str, Entry]) -> Iterator[Value]:
         ends, dimension = [value.value for value in values], values[0].dimension
         least, most = (Quantity(end, dimension) for end in (min(ends), max(ends)))
         scene[name] = Entry(least, most, "fact")
-        yield Value(own.words, told_in(ends, own.unit), _sources(pair, scene))
+        yield Value(tr(own.words), told_in(ends, own.unit), _sources(pair, scene))
 
 
 def _ranges(pair: Relation, scene: Scene) -> frozenset[str]:

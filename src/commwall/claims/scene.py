@@ -13,6 +13,7 @@ from typing import Literal, TypeGuard
 
 from commwall.claims.expressions import Environment, Relation, evaluate, names_in
 from commwall.claims.factbook import FactBook, KnownValue
+from commwall.language.translate import tr
 from commwall.schema.claims import Claim, Number
 from commwall.schema.quantities import SAMPLES, Dimension, Quantity, unit_of
 
@@ -131,13 +132,13 @@ def no_value(relation: Relation, scene: Scene) -> str | None:
         for divisor in (node.right for node in ast.walk(side) if _divides(node)):
             ends = [evaluate(divisor, own).value for own in corners(scene, names_in(divisor))]
             if min(ends) <= 0 <= max(ends):
-                return f"{ast.unparse(divisor)}, by which it divides, may be 0"
+                return tr("{divisor}, by which it divides, may be 0", divisor=ast.unparse(divisor))
     try:
         found = [_sides(relation, own) for own in corners(scene, relation.names)]
     except (ArithmeticError, ValueError) as error:
         return str(error)
     finite = all(math.isfinite(side.value) for sides in found for side in sides)
-    return None if finite else "a number beyond all bounds comes out"
+    return None if finite else tr("a number beyond all bounds comes out")
 
 
 def _divides(node: ast.AST) -> TypeGuard[ast.BinOp]:
@@ -232,14 +233,14 @@ def readings(number: Number) -> Iterator[tuple[str, float]]:
     """Other ways in which a number can be meant: words, and the factor on its value."""
     bases = {base for base, _ in unit_of(number.unit).dimension}
     if number.direction in ("one", "unstated"):
-        yield "both directions added", 0.5
+        yield tr("both directions added"), 0.5
     if number.direction == "both":
-        yield "one direction", 2.0
+        yield tr("one direction"), 2.0
     if number.gpus:
-        yield f"the rate of each of the {number.gpus} GPUs", float(number.gpus)
+        yield tr("the rate of each of the {n} GPUs", n=number.gpus), float(number.gpus)
     if "byte" in bases:
         bits = "b" in number.unit.partition("/")[0] and "byte" not in number.unit
-        yield ("bytes instead of bits", 8.0) if bits else ("bits instead of bytes", 1 / 8)
+        yield (tr("bytes instead of bits"), 8.0) if bits else (tr("bits instead of bytes"), 1 / 8)
     if bases & {"byte", "s", "J"}:
-        yield "a unit a thousand times larger", 1000.0
-        yield "a unit a thousand times smaller", 1 / 1000
+        yield tr("a unit a thousand times larger"), 1000.0
+        yield tr("a unit a thousand times smaller"), 1 / 1000

@@ -5,6 +5,7 @@ Layer: claims. Reads and writes no file.
 
 from collections.abc import Iterable
 
+from commwall.language.translate import tr
 from commwall.schema.quantities import Dimension, Quantity, dimension_text, unit_of
 from commwall.schema.units import rate_text, significant, time_text, volume_text
 
@@ -43,10 +44,12 @@ def told_in(values: Iterable[float], unit: str) -> str:
 
 def _ends(least: str, most: str) -> str:
     """From one text to another, a common unit once."""
-    (low, unit), (high, other) = (text.partition(" ")[::2] for text in (least, most))
+    (low, unit), (_, other) = (text.partition(" ")[::2] for text in (least, most))
     if least == most:
         return least
-    return f"{low} to {high} {unit}".strip() if unit == other else f"{least} to {most}"
+    if unit == other:
+        return tr("{least} to {most}", least=low, most=most)
+    return tr("{least} to {most}", least=least, most=most)
 
 
 def _with_unit(value: float, unit: str) -> str:

@@ -9,6 +9,7 @@ import io
 import keyword
 import os
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TextIO
 
@@ -27,8 +28,9 @@ VERBS: dict[str, str] = {
     "check": "fail while this machine owes records of a campaign",
     "tables": "write the tidy tables of a campaign",
     "render": "execute a notebook on a campaign and write its page",
-    "site": "write the landing page",
+    "site": "write the site: all pages of all campaigns, to read and to publish",
     "pages": "name the page to open",
+    "review": "say what changed between two rendered reports",
     "read": "print what is certain in another tool's output, as JSON",
     "judge": "say what other tools' outputs mean, and what to run next",
     "lint-env": "say which NCCL variables do not do what they seem to",
@@ -88,6 +90,23 @@ def main(argv: list[str] | None = None) -> int:
         return _run(argv)
 
 
+def configure(verb: str, parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
+    """Load a verb and declare its arguments.
+
+    Args:
+        verb: one of VERBS.
+        parser: takes them.
+
+    Returns:
+        What runs the verb.
+    """
+    own = verb.replace("-", "_") + "_" * keyword.iskeyword(verb)
+    module = importlib.import_module(f"commwall.cli.{own}")
+    module.configure(parser)
+    run: Callable[[argparse.Namespace], int] = module.run
+    return run
+
+
 def _run(argv: list[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     verb = words[0] if words else ""
@@ -96,10 +115,7 @@ def _run(argv: list[str] | None) -> int:
     for name, summary in VERBS.items():
         command = commands.add_parser(name, help=summary, description=summary)
         if name == verb:
-            own = name.replace("-", "_") + "_" * keyword.iskeyword(name)
-            module = importlib.import_module(f"commwall.cli.{own}")
-            module.configure(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=configure(verb, command))
     arguments = parser.parse_args(words)
     try:
         code = int(arguments.run(arguments))

@@ -1,4 +1,4 @@
-"""`commwall render`: execute a notebook and write its page."""
+"""`commwall render`: execute a notebook and write its page, of the decision report a PDF, too."""
 
 import argparse
 from pathlib import Path
@@ -7,6 +7,8 @@ from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.language.translate import ENGLISH, LANGUAGES
 from commwall.records.layout import Layout
+from commwall.report.decision.sheet import write_sheet
+from commwall.report.pages import DECISION
 from commwall.report.render import render
 
 
@@ -27,14 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Execute the notebook and name the files written."""
     follow_parent(arguments)
     root = Path.cwd()
-    written = render(
-        Layout(root),
-        arguments.campaign,
-        arguments.notebook,
-        confidence_level(root),
-        arguments.timeout,
-        arguments.language,
-    )
+    layout, confidence = Layout(root), confidence_level(root)
+    asked = arguments.campaign, arguments.notebook
+    written = [*render(layout, *asked, confidence, arguments.timeout, arguments.language)]
+    if arguments.campaign and arguments.notebook == DECISION:
+        written.append(write_sheet(layout, arguments.campaign, confidence, arguments.language))
     for path in written:
         print(path.relative_to(root))
     return 0

@@ -12,6 +12,13 @@ def confidence_level(root: Path) -> float:
     Raises:
         ConfigError: if the file is malformed.
     """
-    if not (root / CONFIG_NAME).exists():
-        return Config().confidence
-    return resolved_config(root).confidence
+    return settings(root).confidence
+
+
+def settings(root: Path) -> Config:
+    """The configuration; the defaults where there is no file.
+
+    Raises:
+        ConfigError: if the file is malformed.
+    """
+    return resolved_config(root) if (root / CONFIG_NAME).exists() else Config()

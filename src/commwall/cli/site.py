@@ -1,13 +1,20 @@
-"""`commwall site`: write the landing page."""
+"""`commwall site`: write the site of all campaigns."""
 
 import argparse
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 from commwall.cli.parent import accept_parent, follow_parent
-from commwall.cli.settings import confidence_level
+from commwall.cli.settings import settings
+from commwall.host.environments import ENVIRONMENTS, read_manifest
+from commwall.host.software import git_state, this_interpreter
 from commwall.records.layout import Layout
-from commwall.report.site import publish
-from commwall.schema.errors import PlanError
+from commwall.report.site.origin import NOT_MADE, Origin
+from commwall.report.site.publishing import publish
+from commwall.schema.environment import Manifest
+from commwall.schema.errors import ConfigError, PlanError
+from commwall.schema.result import Gap
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the page and name it."""
+    """Write the site and name its first page."""
     follow_parent(arguments)
     root = Path.cwd()
     layout = Layout(root)
@@ -31,5 +38,35 @@ def run(arguments: argparse.Namespace) -> int:
             expected=f"one of: {', '.join(layout.campaigns()) or '(none is here)'}",
             next_step="measure or import it first",
         )
-    print(publish(layout, campaigns, confidence_level(root)).relative_to(root))
+    asked = settings(root)
+    landing = publish(layout, campaigns, asked.confidence, _origin(root), asked.languages)
+    print(landing.relative_to(root))
     return 0
+
+
+def _origin(root: Path) -> Origin:
+    """What publishes here."""
+    commit, dirty, gaps = git_state(root)
+    return Origin(
+        version=_version(),
+        commit=f"{commit}+" if dirty else commit or gaps[0],
+        python=this_interpreter().python,
+        environments=tuple(_environment(root, name) for name in ENVIRONMENTS),
+    )
+
+
+def _version() -> str:
+    """Version of commwall: as it was installed, or as the checkout says that holds this file."""
+    try:
+        return metadata.version("commwall")
+    except metadata.PackageNotFoundError:
+        project = Path(__file__).parents[3] / "pyproject.toml"
+        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
+
+
+def _environment(root: Path, name: str) -> Manifest | Gap:
+    try:
+        made = read_manifest(root, name)
+    except ConfigError as error:
+        return Gap(what=name, reason=error.what)
+    return made or Gap(what=name, reason=NOT_MADE)

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from commwall.economics.formulas import Value
-from commwall.economics.judging import Judged, Spread, spread
+from commwall.economics.judging import WAY_WORDS, Judged, Spread, WayName, spread
 from commwall.economics.sums import Sums
+from commwall.language.translate import tr, tr_later
 
 MILLION = 1e6
-NOT_BOUGHT = "bill, time of use or utilisation are not stated"
-NOT_RENTED = "the rent of both sides is not stated"
-NOTHING_PAID = "as stated, one of them costs nothing"
-NO_CARBON = "no grid factor is stated"
+NOT_BOUGHT = tr_later("bill, time of use or utilisation are not stated")
+NOT_RENTED = tr_later("the rent of both sides is not stated")
+NOTHING_PAID = tr_later("as stated, one of them costs nothing")
+NO_CARBON = tr_later("no grid factor is stated")
 Sides = tuple[Value, Value]
 """Over the faster link, over the other."""
 
@@ -56,46 +57,53 @@ def costs(judged: Judged, confidence: float) -> tuple[Cost | NoCost, ...]:
     )
 
 
-def _money(sums: Sums, way: str, why_none: str, confidence: float) -> Iterator[Cost | NoCost]:
+def _money(sums: Sums, way: WayName, why_none: str, confidence: float) -> Iterator[Cost | NoCost]:
     money, per_h = sums.scenario.currency, sums.both(lambda side: sums.cost_per_h(side, way))
     if per_h is None or not _above_zero(per_h):
-        yield NoCost(f"{way}: cost", why_none if per_h is None else NOTHING_PAID)
+        reason = tr(why_none if per_h is None else NOTHING_PAID)
+        yield NoCost(_way_text(way, tr("cost")), reason)
         return
     for work, hours in _works(sums):
-        yield _cost(f"{way}: {work}", money, per_h, hours, confidence)
+        yield _cost(_way_text(way, work), money, per_h, hours, confidence)
     samples_per_h = sums.samples_per_h()
     if samples_per_h is not None:
-        what = f"{way}: samples for money"
-        yield _cost(what, f"sample/{money}", _per(samples_per_h, per_h), 1.0, confidence)
+        what, unit = _way_text(way, tr("samples for money")), tr("sample/{money}", money=money)
+        yield _cost(what, unit, _per(samples_per_h, per_h), 1.0, confidence)
+
+
+def _way_text(way: WayName, what: str) -> str:
+    """A quantity with the way of paying for it."""
+    return tr("{way}: {what}", way=tr(WAY_WORDS[way]), what=what)
 
 
 def _works(sums: Sums) -> Iterator[tuple[str, Value]]:
     """Pieces of work, and the hours that the slower side takes for each."""
     rate, alone = sums.samples_per_h(), sums.subject.alone
     if rate is not None:
-        yield "a million samples", MILLION / rate
+        yield tr("a million samples"), MILLION / rate
         if alone and alone.epoch_samples:
-            yield "an epoch", alone.epoch_samples / rate
+            yield tr("an epoch"), alone.epoch_samples / rate
     if sums.knows("training_h"):
-        yield "a training", sums.values["training_h"]
+        yield tr("a training"), sums.values["training_h"]
 
 
 def _energy(sums: Sums, confidence: float) -> Iterator[Cost | NoCost]:
     kwh_per_h, samples_per_h = sums.both(sums.energy_kwh), sums.samples_per_h()
     if kwh_per_h is None:
-        yield NoCost("energy and carbon dioxide", str(sums.subject.no_energy))
+        yield NoCost(tr("energy and carbon dioxide"), str(sums.subject.no_energy))
         return
     if samples_per_h is not None:
         each = _per(samples_per_h, kwh_per_h)
-        yield _cost("samples for energy", "sample/kWh", each, 1.0, confidence)
+        yield _cost(tr("samples for energy"), tr("sample/kWh"), each, 1.0, confidence)
     if not sums.knows("training_h"):
         return
     hours, kg_per_h = sums.values["training_h"], sums.both(sums.carbon_kg_per_h)
-    yield _cost("energy of a training", "kWh", kwh_per_h, hours, confidence)
+    yield _cost(tr("energy of a training"), "kWh", kwh_per_h, hours, confidence)
+    carbon = tr("carbon dioxide of a training")
     if kg_per_h is None:
-        yield NoCost("carbon dioxide of a training", NO_CARBON)
+        yield NoCost(carbon, tr(NO_CARBON))
     else:
-        yield _cost("carbon dioxide of a training", "kg", kg_per_h, hours, confidence)
+        yield _cost(carbon, "kg", kg_per_h, hours, confidence)
 
 
 def _above_zero(sides: Sides) -> bool:

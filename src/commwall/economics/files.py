@@ -14,6 +14,7 @@ from commwall.economics.references import Book, Meant
 from commwall.economics.scenario import Entry, Gain, Scenario
 from commwall.economics.sums import WORK
 from commwall.economics.uncertain import Shorter
+from commwall.language.translate import tr
 from commwall.schema.economics import (
     MONEY,
     PRICE,
@@ -151,10 +152,11 @@ class _Resolver:
         own = self.economics
         for name, side in (("a", own.a), ("b", own.b)):
             for item, price in side.purchase.items():
-                asked = replace(PRICE, words=f"price of {item}, {side.words}")
-                yield f"{name}.purchase.{item}", asked, price
+                words = tr("price of {item}, {side}", item=item, side=side.words)
+                yield f"{name}.purchase.{item}", replace(PRICE, words=words), price
             if side.rent:
-                yield f"{name}.rent", replace(RENT, words=f"{RENT.words}, {side.words}"), side.rent
+                words = tr("{what}, {side}", what=tr(RENT.words), side=side.words)
+                yield f"{name}.rent", replace(RENT, words=words), side.rent
         for key, asked in asked_keys().items():
             if assumption := getattr(own, key):
                 yield key, asked, assumption

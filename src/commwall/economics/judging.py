@@ -17,6 +17,7 @@ from commwall.economics.sensitivity import Flip, Swing, flips, middles, swings
 from commwall.economics.sums import Sums
 from commwall.economics.uncertain import Stated
 from commwall.economics.work import Subject
+from commwall.language.translate import tr, tr_later
 from commwall.schema.economics import asked_keys
 
 DRAWS = 20_000
@@ -24,6 +25,7 @@ DRAWS = 20_000
 SOLVED = "published_payback_months"
 HOURS = "training_h"
 WayName = Literal["bought", "rented"]
+WAY_WORDS: dict[WayName, str] = {"bought": tr_later("bought"), "rented": tr_later("rented")}
 Decision = Literal["take", "leave", "open", "none"]
 """open: the interval contains 0; none: the file does not state enough."""
 
@@ -128,7 +130,8 @@ def _entries(scenario: Scenario, subject: Subject) -> dict[str, Entry]:
     if saved is None or extra is None or not saved > 0 or not extra > 0:
         return entries
     hours = Stated.certain(float(extra / saved / asked.amount.middle))
-    source = f"solved: what a pay-back in {asked.amount.middle:g} months needs"
+    months = f"{asked.amount.middle:g}"
+    source = tr("solved: what a pay-back in {months} months needs", months=months)
     entries[HOURS] = Entry(HOURS, asked_keys()[HOURS], hours, "h", source, asked.date)
     return entries
 
@@ -208,11 +211,11 @@ def _decision(result: Spread) -> Decision:
 def _why_none(way: Way, sums: Sums) -> str:
     """What the file would have to state for a verdict."""
     if way is RENTED:
-        return "the rent of both sides is not stated"
+        return tr("the rent of both sides is not stated")
     if sums.extra_price is None:
-        return "the bill of both sides is not stated"
+        return tr("the bill of both sides is not stated")
     if SOLVED in sums.scenario.entries and not sums.knows(HOURS):
-        return "no length of a training makes it pay back in the time that the text states"
+        return tr("no length of a training makes it pay back in the time that the text states")
     if sums.work_h_per_month is None:
-        return "trainings a month and hours of a training are not stated"
-    return "no time of use is stated (depreciation_years)"
+        return tr("trainings a month and hours of a training are not stated")
+    return tr("no time of use is stated (depreciation_years)")

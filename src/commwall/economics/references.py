@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from commwall.economics.uncertain import Stated
+from commwall.language.translate import tr
 from commwall.schema.claims import ClaimsFile, Number
 from commwall.schema.economics import Asked, Assumption, Economics, currency_of
 from commwall.schema.errors import ConfigError
@@ -95,7 +96,10 @@ class Book:
     @cached_property
     def _claims(self) -> dict[str, tuple[Number, str]]:
         return {
-            f"{path.stem}/{claim.id}/{name}": (number, f"{file.title}, claim {claim.id}")
+            f"{path.stem}/{claim.id}/{name}": (
+                number,
+                tr("{text}, claim {claim}", text=file.title, claim=claim.id),
+            )
             for path in sorted((self._root / FACTS / "claims").glob("*.yaml"))
             for file in [self._read(path.relative_to(self._root), ClaimsFile)]
             for claim in file.claims

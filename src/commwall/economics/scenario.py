@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from commwall.economics.uncertain import Uncertain
+from commwall.language.translate import tr
 from commwall.schema.economics import Asked
 
 
@@ -27,6 +28,11 @@ class Entry:
     """None for what a campaign measured: its records have their days."""
     together: str | None = None
     """Name of those that move together."""
+
+    @property
+    def words(self) -> str:
+        """What it is called in front of readers."""
+        return tr(self.asked.words)
 
     @property
     def group(self) -> str:

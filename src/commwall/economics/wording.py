@@ -7,19 +7,36 @@ import math
 from collections.abc import Callable, Iterator
 
 from commwall.economics.costs import Cost
-from commwall.economics.judging import HOURS, Answer, Judged, Spread, spread
+from commwall.economics.judging import HOURS, SOLVED, WAY_WORDS, Answer, Judged, Spread, spread
 from commwall.economics.scenario import Entry
 from commwall.economics.sensitivity import Flip, Swing
 from commwall.economics.sums import WAITING, Sums
-from commwall.schema.units import around_text, significant
+from commwall.language.translate import (
+    around_text,
+    clauses,
+    listed,
+    tr,
+    tr_later,
+)
+from commwall.schema.units import significant
 
 DECISIONS = {
-    "take": "take the faster link",
-    "leave": "do not take the faster link",
-    "open": "cannot tell",
-    "none": "no verdict",
+    "take": tr_later("take the faster link"),
+    "leave": tr_later("do not take the faster link"),
+    "open": tr_later("cannot tell"),
+    "none": tr_later("no verdict"),
 }
-_UNITS = {"1/month": "a month", "year": "years", "month": "months", "1": ""}
+_IF_IT_HOLDS = {
+    "take": tr_later("take the faster link, if the gain holds"),
+    "leave": tr_later("do not take the faster link, if the gain holds"),
+}
+_UNITS = {
+    "1/month": tr_later("a month"),
+    "year": tr_later("years"),
+    "month": tr_later("months"),
+    "1": "",
+}
+_ONE = {"year": tr_later("year"), "month": tr_later("month")}
 MOST_FLIPS = 3
 """A sentence names so many, the nearest; the table has them all."""
 
@@ -29,30 +46,44 @@ def sentence(judged: Judged, answer: Answer) -> str:
     told = [*_result_parts(judged, answer), *_payback_parts(answer)]
     if answer.reason and answer.decision == "none":
         told.append(answer.reason)
-    return f"{answer.way.capitalize()}: {'; '.join([verdict_text(judged, answer), *told])}."
+    way, all_of_it = tr(WAY_WORDS[answer.way]), clauses([verdict_text(judged, answer), *told])
+    return tr("{way}: {answer}.", way=way.capitalize(), answer=all_of_it)
 
 
 def verdict_text(judged: Judged, answer: Answer) -> str:
     """The decision, and whether it stands on a gain without interval."""
-    words, caveats = short_verdict(judged, answer), judged.subject.caveats
-    return f"{words} ({'; '.join(caveats)})" if words != DECISIONS[answer.decision] else words
+    verdict = short_verdict(judged, answer)
+    if not _doubtful(answer):
+        return verdict
+    return tr("{verdict} ({caveats})", verdict=verdict, caveats=clauses(judged.subject.caveats))
 
 
 def short_verdict(judged: Judged, answer: Answer) -> str:
     """The same for a table whose gains say what they stand on."""
-    doubtful = judged.subject.caveats and answer.decision in ("take", "leave")
-    return DECISIONS[answer.decision] + (", if the gain holds" if doubtful else "")
+    return tr((_IF_IT_HOLDS if _doubtful(answer) else DECISIONS)[answer.decision])
+
+
+def _doubtful(answer: Answer) -> bool:
+    """Whether a decision stands on a gain without interval."""
+    return bool(answer.subject.caveats) and answer.decision in _IF_IT_HOLDS
+
+
+def way_text(answer: Answer) -> str:
+    """How it is paid for, and the decision."""
+    way, decision = tr(WAY_WORDS[answer.way]), tr(DECISIONS[answer.decision])
+    return tr("{way}, {decision}", way=way, decision=decision)
 
 
 def gain_text(judged: Judged, confidence: float) -> str:
     """The speed-up and where it is from: "1.35 (1.31 to 1.39), measured, n = 5"."""
     speedup = spread(1 / judged.draws.time, confidence)
-    return f"{spread_text(speedup, rounded)}, {judged.subject.evidence}"
+    gain, evidence = spread_text(speedup, rounded), judged.subject.evidence
+    return tr("{gain}, {evidence}", gain=gain, evidence=evidence)
 
 
 def result_text(judged: Judged, answer: Answer) -> str:
     """The result for a table cell: money brought, or share of the costs saved."""
-    return spread_text(answer.result, result_words(judged, answer)) if answer.result else "none"
+    return spread_text(answer.result, result_words(judged, answer)) if answer.result else tr("none")
 
 
 def result_words(judged: Judged, answer: Answer) -> Callable[[float], str]:
@@ -77,7 +108,9 @@ def percent_text(share: float) -> str:
 
 def months_text(months: float) -> str:
     """A pay-back time."""
-    return "never" if math.isinf(months) else f"{significant(months)} months"
+    if math.isinf(months):
+        return tr("never")
+    return tr("{count} months", count=significant(months))
 
 
 def spread_text(spread: Spread, words: Callable[[float], str]) -> str:
@@ -90,11 +123,13 @@ def spread_text(spread: Spread, words: Callable[[float], str]) -> str:
 def amount_text(entry: Entry, value: float) -> str:
     """One value of an assumption with its unit; shares in percent."""
     if entry.unit == "1/year":
-        return f"{percent_text(value)} a year"
+        return tr("{share} a year", share=percent_text(value))
     if entry.unit == "1" and entry.asked.most <= 1:
         return percent_text(value)
-    number, unit = _plain(value), _UNITS.get(entry.unit, entry.unit)
-    return f"{number} {unit.removesuffix('s') if number == '1' else unit}".rstrip()
+    number, units = _plain(value), _UNITS
+    if number == "1":
+        units = units | _ONE
+    return f"{number} {tr(units.get(entry.unit, entry.unit))}".rstrip()
 
 
 def range_text(entry: Entry, confidence: float) -> str:
@@ -108,21 +143,21 @@ def range_text(entry: Entry, confidence: float) -> str:
 def driver_text(judged: Judged, answer: Answer) -> str:
     """The number whose own range moves the answer most."""
     if not answer.swings:
-        return "nothing that enters has a range" if answer.result else "none"
+        return tr("nothing that enters has a range") if answer.result else tr("none")
     return swing_text(judged, answer, answer.swings[0])
 
 
 def swing_text(judged: Judged, answer: Answer, swing: Swing) -> str:
     """A range and what the answer is at its ends."""
     at_low, at_high = map(result_words(judged, answer), swing.results)
-    return f"{swing_words(swing)}: {at_low} to {at_high}"
+    return tr("{what}: {least} to {most}", what=swing_words(swing), least=at_low, most=at_high)
 
 
 def swing_words(swing: Swing) -> str:
     """What moves, from where to where."""
     if len(swing.entries) > 1:
-        names = ", ".join(entry.asked.words for entry in swing.entries)
-        return f"{swing_label(swing)} ({names})"
+        names = listed(entry.words for entry in swing.entries)
+        return tr("{range} ({names})", range=swing_label(swing), names=names)
     return swing_label(swing)
 
 
@@ -130,43 +165,49 @@ def swing_label(swing: Swing) -> str:
     """The same as short as an axis wants it."""
     (first, *others), ((low, high), *_) = swing.entries, swing.ends
     if others:
-        return f"{first.group}, low ends to high ends"
-    return f"{first.asked.words}, {amount_text(first, low)} to {amount_text(first, high)}"
+        return tr("{group}, low ends to high ends", group=first.group)
+    least, most = amount_text(first, low), amount_text(first, high)
+    return tr("{what}, {least} to {most}", what=first.words, least=least, most=most)
 
 
 def flips_text(answer: Answer, most: int = MOST_FLIPS) -> str:
     """The nearest numbers at which the answer turns, to follow a colon."""
     if not answer.flips:
-        return "no single number turns it"
-    return "; or ".join(flip_text(flip) for flip in answer.flips[:most])
+        return tr("no single number turns it")
+    return tr("; or ").join(flip_text(flip) for flip in answer.flips[:most])
 
 
 def flips_head(answer: Answer) -> str:
     """What the numbers of `flips_text` turn."""
     if answer.result:
-        return "the middle turns if" if answer.decision == "open" else "the answer flips if"
-    return "it pays back only if" if answer.decision == "leave" else "it never pays back if"
+        return tr("the middle turns if") if answer.decision == "open" else tr("the answer flips if")
+    return tr("it pays back only if") if answer.decision == "leave" else tr("it never pays back if")
 
 
 def flip_text(flip: Flip) -> str:
     """Beyond which value one number would have to go."""
-    move = "rises above" if flip.rises else "falls below"
     at, now = amount_text(flip.entry, flip.at), amount_text(flip.entry, flip.now)
-    return f"{flip.entry.asked.words} {move} {at} (now {now})"
+    told = {"what": flip.entry.words, "at": at, "now": now}
+    if flip.rises:
+        return tr("{what} rises above {at} (now {now})", **told)
+    return tr("{what} falls below {at} (now {now})", **told)
 
 
 def solved_text(judged: Judged) -> str | None:
     """What the pay-back that a text states needs; None where none was asked for."""
-    entry = judged.entries.get(HOURS)
-    if entry is None or not entry.source.startswith("solved:"):
+    entry, asked = judged.entries.get(HOURS), judged.scenario.entries.get(SOLVED)
+    if entry is None or asked is None:
         return None
     hours, trainings = entry.amount.middle, judged.middle.values["trainings_per_month"]
     saved = hours * (1 - judged.middle.time) * judged.middle.values.get("waiting_share", 0.0)
     a_training, a_month = (significant(float(each)) for each in (saved, saved * trainings))
-    question = entry.source.removeprefix("solved: ").capitalize()
-    return (
-        f"{question}: {a_training} h of an engineer saved in each training, {a_month} h a month; a "
-        f"training over the slower link then takes {significant(hours)} h."
+    return tr(
+        "What a pay-back in {months} months needs: {a_training} h of an engineer saved in each "
+        "training, {a_month} h a month; a training over the slower link then takes {hours} h.",
+        months=f"{asked.amount.middle:g}",
+        a_training=a_training,
+        a_month=a_month,
+        hours=significant(hours),
     )
 
 
@@ -176,7 +217,11 @@ def break_even_text(judged: Judged) -> str | None:
     if not sums.rents:
         return None
     limit, now = (significant(float(value)) for value in (sums.rent_break_even, sums.rent_ratio))
-    return f"Rents break even at {limit} times the slower side's; they are at {now} times."
+    return tr(
+        "Rents break even at {limit} times the slower side's; they are at {now} times.",
+        limit=limit,
+        now=now,
+    )
 
 
 def cost_texts(cost: Cost) -> tuple[str, str, str]:
@@ -191,17 +236,17 @@ def cost_texts(cost: Cost) -> tuple[str, str, str]:
 def left_out(sums: Sums) -> Iterator[str]:
     """What the sums do not contain, because it is not stated or not measured."""
     if not sums.knows(*WAITING):
-        yield "Time of people who wait: not stated."
+        yield tr("Time of people who wait: not stated.")
     if sums.subject.no_energy:
-        yield f"Energy: {sums.subject.no_energy}."
+        yield tr("Energy: {why}.", why=sums.subject.no_energy)
     elif not sums.knows("energy_price"):
-        yield "Cost of energy: no price is stated."
+        yield tr("Cost of energy: no price is stated.")
     elif not sums.knows("pue"):
-        yield "Cooling and losses of the data centre: no PUE is stated."
+        yield tr("Cooling and losses of the data centre: no PUE is stated.")
     if not sums.knows("freed_share", "b.rent"):
-        yield "Worth of the machine time that the faster link frees: not stated."
+        yield tr("Worth of the machine time that the faster link frees: not stated.")
     if not sums.knows("carbon"):
-        yield "Carbon dioxide: no grid factor is stated."
+        yield tr("Carbon dioxide: no grid factor is stated.")
 
 
 def _result_parts(judged: Judged, answer: Answer) -> Iterator[str]:
@@ -209,15 +254,17 @@ def _result_parts(judged: Judged, answer: Answer) -> Iterator[str]:
         return
     yield _bought_text(judged, answer) if answer.way == "bought" else _rented_text(judged, answer)
     if not answer.result.certain:
-        yield f"it is worth it in {100 * answer.favour:.0f} % of the draws"
+        yield tr("it is worth it in {favour} % of the draws", favour=f"{100 * answer.favour:.0f}")
 
 
 def _bought_text(judged: Judged, answer: Answer) -> str:
-    return f"net present value over its time of use {result_text(judged, answer)}"
+    result = result_text(judged, answer)
+    return tr("net present value over its time of use {result}", result=result)
 
 
 def _rented_text(judged: Judged, answer: Answer) -> str:
-    return f"of the cost of the same work it saves {result_text(judged, answer)}"
+    result = result_text(judged, answer)
+    return tr("of the cost of the same work it saves {result}", result=result)
 
 
 def _payback_parts(answer: Answer) -> Iterator[str]:
@@ -225,11 +272,12 @@ def _payback_parts(answer: Answer) -> Iterator[str]:
     if found is None:
         return
     if math.isinf(found.low):
-        yield "it never pays back"
+        yield tr("it never pays back")
     elif math.isinf(found.median):
-        yield f"it pays back in {months_text(found.low)} at best, in most draws never"
+        least = months_text(found.low)
+        yield tr("it pays back in {time} at best, in most draws never", time=least)
     else:
-        yield f"it pays back in {spread_text(found, months_text)}"
+        yield tr("it pays back in {time}", time=spread_text(found, months_text))
 
 
 def _plain(value: float) -> str:

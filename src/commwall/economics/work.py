@@ -9,11 +9,18 @@ from dataclasses import dataclass, replace
 
 from commwall.economics.scenario import Entry, Scenario
 from commwall.economics.uncertain import OfRounds, Uncertain
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.schema.economics import SPEEDUP, Asked
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import nearest
 
-MIX = "mix"
+MIX = tr_later("mix")
+KINDS = {"published": tr_later("published"), "modelled": tr_later("modelled")}
+"""Kind of a gain that nobody measured here -> its words."""
+NO_ENERGY = {
+    "published": tr_later("the gain is published"),
+    "modelled": tr_later("the gain is modelled"),
+}
 POWER = Asked("power, slower link", "W")
 POWER_RATIO = Asked("power, faster / slower link", "1", open_below=True)
 RATE = Asked("throughput, slower link", "sample/s", open_below=True)
@@ -65,7 +72,7 @@ class Subject:
     @property
     def evidence(self) -> str:
         """Where the gains are from."""
-        return "; ".join(dict.fromkeys(workload.evidence for workload, _ in self.parts))
+        return clauses(dict.fromkeys(workload.evidence for workload, _ in self.parts))
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -75,7 +82,7 @@ class Subject:
     @property
     def no_energy(self) -> str | None:
         """Why the energy is not known; None where it is."""
-        reasons = (w.no_energy or "not measured" for w, _ in self.parts if not w.has_energy)
+        reasons = (w.no_energy or tr("not measured") for w, _ in self.parts if not w.has_energy)
         return next(reasons, None)
 
     @property
@@ -105,27 +112,39 @@ def measured(
     """
     asked = {"speedup": SPEEDUP, "rate": RATE, "power": POWER, "power_ratio": POWER_RATIO}
     amounts = {quantity: OfRounds(own) for quantity, own in values.items()}
-    rounds = len(values["speedup"])
-    why = "of one round" if rounds == 1 else "of rounds that show no spread"
-    spread = amounts["speedup"].has_spread
+    rounds, spread = len(values["speedup"]), amounts["speedup"].has_spread
     return Workload(
         name=name,
-        evidence=f"measured, n = {rounds}" + ("" if spread else ", no interval"),
+        evidence=_measured_text(rounds, spread=spread),
         quantities={
             f"{name}:{quantity}": _entry(name, quantity, asked[quantity], amount, source)
             for quantity, amount in amounts.items()
         },
         epoch_samples=epoch_samples,
         no_energy=no_energy,
-        caveat=None if spread else f"the gain is the point {why}, which has no interval",
+        caveat=None if spread else _no_interval_text(rounds),
     )
+
+
+def _measured_text(rounds: int, *, spread: bool) -> str:
+    if spread:
+        return tr("measured, n = {n}", n=rounds)
+    return tr("measured, n = {n}, no interval", n=rounds)
+
+
+def _no_interval_text(rounds: int) -> str:
+    """What a verdict says of a gain without interval."""
+    if rounds == 1:
+        return tr("the gain is the point of one round, which has no interval")
+    return tr("the gain is the point of rounds that show no spread, which has no interval")
 
 
 def stated(scenario: Scenario) -> Iterable[Workload]:
     """The workloads whose gains the scenario states."""
     for name, gain in scenario.gains.items():
         entry = _entry(name, "speedup", SPEEDUP, gain.speedup, gain.source, gain.date)
-        yield Workload(name, gain.kind, {entry.key: entry}, no_energy=f"the gain is {gain.kind}")
+        evidence, no_energy = tr(KINDS[gain.kind]), tr(NO_ENERGY[gain.kind])
+        yield Workload(name, evidence, {entry.key: entry}, no_energy=no_energy)
 
 
 def subjects(
@@ -156,7 +175,7 @@ def subjects(
         return single
     total = sum(weights.values())
     parts = tuple((workloads[name], weight / total) for name, weight in weights.items())
-    return (*single, Subject(MIX, parts))
+    return (*single, Subject(tr(MIX), parts))
 
 
 def _stranger(name: str, names: list[str]) -> str:
@@ -173,5 +192,5 @@ def _entry(
     date: datetime.date | None = None,
 ) -> Entry:
     """One quantity of a workload, named after it."""
-    own = replace(asked, words=f"{asked.words} of {name}")
+    own = replace(asked, words=tr("{what} of {workload}", what=tr(asked.words), workload=name))
     return Entry(f"{name}:{quantity}", own, amount, asked.unit, source, date)

@@ -6,6 +6,7 @@ Layer: host. Reads /proc, /sys and environment manifests; writes nothing.
 import os
 import shutil
 from pathlib import Path
+from typing import Literal
 
 from commwall.host.energy import POWERCAP, Domain, find_domains
 from commwall.host.environments import ENVIRONMENTS, read_manifest
@@ -23,6 +24,11 @@ DISK_NEEDED_BYTES = 4 * 2**30
 SHM_NEEDED_BYTES = 256 * 2**20
 
 
+Group = Literal["links", "evidence", "needs", "environments"]
+"""links: what can be compared; evidence: what can be told beside times, left out where it is not
+available; needs: without which nothing is measured; environments: made where they are missing."""
+
+
 class Ability(Model):
     """One thing that measuring may need."""
 
@@ -32,6 +38,7 @@ class Ability(Model):
     """What is there, or why it is not."""
     next_step: str | None = None
     """What to do about it; None if nothing need be done."""
+    group: Group = "needs"
 
 
 def survey(root: Path) -> tuple[Ability, ...]:
@@ -40,19 +47,16 @@ def survey(root: Path) -> tuple[Ability, ...]:
     Args:
         root: the checkout.
     """
-    environments = tuple(_environment(root, name) for name in ENVIRONMENTS)
-    energy = (_energy(), _gpu_energy())
-    telling = (_gpu_monitoring(), _link_counters())
     return (
-        _cpus(),
-        _gpus(),
-        *energy,
-        *telling,
-        _disk(root),
-        shared_memory(),
-        _locks(),
-        *environments,
+        *_grouped("links", _cpus(), _gpus()),
+        *_grouped("evidence", _energy(), _gpu_energy(), _gpu_monitoring(), _link_counters()),
+        *_grouped("needs", _disk(root), shared_memory(), _locks()),
+        *_grouped("environments", *(_environment(root, name) for name in ENVIRONMENTS)),
     )
+
+
+def _grouped(group: Group, *abilities: Ability) -> tuple[Ability, ...]:
+    return tuple(ability.model_copy(update={"group": group}) for ability in abilities)
 
 
 def _cpus() -> Ability:
@@ -61,7 +65,7 @@ def _cpus() -> Ability:
     return Ability(
         name="CPU",
         available=enough,
-        found=f"{count} usable",
+        found=f"{count} usable" + (", enough for emulated links between processes" * enough),
         next_step=None
         if enough
         else f"give this process {DEMO_RANKS} CPUs: the demo runs that many ranks, "

@@ -9,6 +9,7 @@ from commwall.judge.bandwidth import largest_row, rate_of
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.handover import Case, Check, compared, decided_by
 from commwall.judge.scene import Scene
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.gpu_list import GpuList
 from commwall.readers.nccl_tests import NcclTest
 from commwall.readers.nvlink import NvLinks
@@ -18,6 +19,8 @@ from commwall.readers.smi_table import Table
 from commwall.readers.topo import Topology
 from commwall.schema.units import rate_text
 
+JOINED = (tr_later("all"), tr_later("pairs"), tr_later("nothing"))
+"""What NVLink may join, as the expectations say it, for the catalogues."""
 _JOINS = {"switch": "all", "none": "nothing"}
 """What facts say NVLink joins. Bridges are bought apart, and boards without switches differ: there
 the order must say it."""
@@ -32,17 +35,17 @@ def checks(case: Case) -> tuple[Check, ...]:
 def _model(case: Case) -> Check:
     names = case.scene.gpu_names
     alone = names[0] if len(names) == 1 and case.gpu else None
-    want = case.wanted.gpu or alone or ("one kind" if len(names) > 1 else None)
+    want = case.wanted.gpu or alone or (tr("one kind") if len(names) > 1 else None)
     return compared(
-        "model of GPU",
+        tr("model of GPU"),
         want,
-        ", ".join(names) or None,
+        listed(names) or None,
         names == (want,),
         reason="nvidia-smi -L"
         if not names
-        else "name it with `gpu:` in the expectations"
+        else tr("name it with `gpu:` in the expectations")
         if want is None
-        else "other GPUs than ordered, or several kinds",
+        else tr("other GPUs than ordered, or several kinds"),
         evidence=_first(case, r"GPU 0: |device +0 \["),
     )
 
@@ -50,13 +53,13 @@ def _model(case: Case) -> Check:
 def _count(case: Case) -> Check:
     found = sorted(set(_counts(case.scene)))
     want = case.wanted.gpu_count
-    told = " or ".join(map(str, found))
+    told = tr(" or ").join(map(str, found))
     return compared(
-        "number of GPUs",
-        want or "the same in all files",
+        tr("number of GPUs"),
+        want or tr("the same in all files"),
         told or None,
         found == [want or found[0]] if found else False,
-        reason="nvidia-smi -L" if not found else "files disagree, or GPUs are missing",
+        reason="nvidia-smi -L" if not found else tr("files disagree, or GPUs are missing"),
         evidence=_first(case, r"GPU [0-9]+: |^[ \t]*GPU0\b"),
     )
 
@@ -72,8 +75,8 @@ def _other_joins(want: str, found: str | None) -> str:
     """Why NVLink may join more or fewer GPUs than was ordered."""
     order = ("nothing", "pairs", "all")
     if found in order and order.index(found) > order.index(want):
-        return "more is joined than was ordered: another board, or the order is not meant so"
-    return "links are missing: a bridge, a GPU off the fabric, or another board"
+        return tr("more is joined than was ordered: another board, or the order is not meant so")
+    return tr("links are missing: a bridge, a GPU off the fabric, or another board")
 
 
 def _joined(case: Case) -> Check:
@@ -83,13 +86,13 @@ def _joined(case: Case) -> Check:
     known = topo if topo and topo.verdict != "incomplete" else None
     found = _joins(known) if known else None
     return compared(
-        "NVLink joins",
-        want,
-        found,
+        tr("NVLink joins"),
+        want and tr(want),
+        found and tr(found),
         found == want,
         reason="nvidia-smi topo -m"
         if known is None
-        else "say it with `nvlink_joins:` in the expectations"
+        else tr("say it with `nvlink_joins:` in the expectations")
         if want is None
         else _of_rules(case, "gpu_off_the_fabric") or _other_joins(want, found),
         evidence=_rules_evidence(case, "gpu_off_the_fabric", "links"),
@@ -114,14 +117,18 @@ def _links_up(case: Case) -> Check:
     ]
     if gpu and gpu.reach == "none" and not case.wanted.nvlinks:
         return Check(
-            item="NVLinks up", outcome="pass", expected="none", found="none", reason="as expected"
+            item=tr("NVLinks up"),
+            outcome="pass",
+            expected=tr("none"),
+            found=tr("none"),
+            reason=tr("as expected"),
         )
     return compared(
-        "NVLinks up on each GPU",
+        tr("NVLinks up on each GPU"),
         want,
         _span(counts),
         bool(counts) and min(counts) >= (want or 0),
-        reason="nvidia-smi nvlink -s" if not counts else "links are down",
+        reason="nvidia-smi nvlink -s" if not counts else tr("links are down"),
         evidence=_rules_evidence(case, "nvlink_down", "gpu_off_the_fabric", "nvlinks"),
     )
 
@@ -138,11 +145,11 @@ def _link_rate(case: Case) -> Check:
     ]
     least = min(sums, default=None)
     return compared(
-        "NVLink of a GPU in one direction",
+        tr("NVLink of a GPU in one direction"),
         rate_text(want) if want else None,
         rate_text(least) if least is not None else None,
         least is not None and least >= (want or 0),
-        reason="nvidia-smi nvlink -s" if least is None else "links are down or slower",
+        reason="nvidia-smi nvlink -s" if least is None else tr("links are down or slower"),
         evidence=_rules_evidence(case, "nvlink_down", "nvlinks"),
     )
 
@@ -151,14 +158,15 @@ def _power(case: Case) -> Check:
     gpu = case.gpu
     want = case.wanted.power_limit_w or (gpu.power_w.value if gpu and gpu.power_w else None)
     limits = list(_limits(case.scene))
+    restored = f"sudo nvidia-smi -pl {want or 0:g}"
     return compared(
-        "power limit [W]",
+        tr("power limit [W]"),
         f"{want:g}" if want else None,
         _span(limits),
         bool(limits) and min(limits) >= (want or 0),
         reason="nvidia-smi -q -d POWER"
         if not limits
-        else f"a lowered limit slows the GPU: sudo nvidia-smi -pl {want or 0:g}",
+        else tr("a lowered limit slows the GPU: {command}", command=restored),
         evidence=_first(case, r"Power Limit +: [0-9]|power\.limit"),
     )
 
@@ -177,14 +185,14 @@ def _limits(scene: Scene) -> Iterator[float]:
 def _lanes(case: Case) -> Check:
     widths = _column(case.scene, "width_current")
     return compared(
-        "PCIe lanes",
+        tr("PCIe lanes"),
         case.wanted.pcie_lanes,
         _span(widths),
         bool(widths) and min(widths) >= case.wanted.pcie_lanes,
         reason="nvidia-smi --query-gpu=index,utilization.gpu,pcie.link.gen.current,"
         "pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max --format=csv"
         if not widths
-        else "slot, riser or bifurcation; read it under load",
+        else tr("slot, riser or bifurcation; read it under load"),
         evidence=_rules_evidence(case, "pcie_width", "pcie_full"),
     )
 
@@ -197,15 +205,15 @@ def _generation(case: Case) -> Check:
     found = _column(case.scene, "gen_current")
     idle = any(one.rule == "pcie_generation" and one.level == "unknown" for one in case.findings)
     check = compared(
-        "PCIe generation",
+        tr("PCIe generation"),
         want,
         _span(found),
         bool(found) and min(found) >= (want or 0),
-        reason="read it under load (see PCIe lanes)" if not found else "older slot or riser",
+        reason=tr("older slot or riser") if found else tr("read it under load (see PCIe lanes)"),
         evidence=_rules_evidence(case, "pcie_generation", "pcie_full"),
     )
     if check.outcome == "fail" and idle:
-        reason = "an idle GPU lowers it: read it under load"
+        reason = tr("an idle GPU lowers it: read it under load")
         return check.model_copy(update={"outcome": "open", "reason": reason})
     return check
 
@@ -219,11 +227,13 @@ def _divided(case: Case) -> Check:
     lists = [found for _, found in case.scene.of(GpuList) if found.mig_instances is not None]
     instances = sum(found.mig_instances or 0 for found in lists)
     return compared(
-        "GPUs divided into instances",
-        "allowed" if case.wanted.divided else "no",
-        (f"{instances} instance(s)" if instances else "no") if lists else None,
+        tr("GPUs divided into instances"),
+        tr("allowed") if case.wanted.divided else tr("no"),
+        (tr("{n} instance(s)", n=instances) if instances else tr("no")) if lists else None,
         not instances or case.wanted.divided,
-        reason="nvidia-smi -L" if not lists else "as root: nvidia-smi -mig 0",
+        reason="nvidia-smi -L"
+        if not lists
+        else tr("as root: {command}", command="nvidia-smi -mig 0"),
         evidence=_rules_evidence(case, "mig", "gpus"),
     )
 
@@ -233,47 +243,48 @@ def _reduction(case: Case) -> Check:
     runs = [(paste, row) for paste, test in case.scene.of(NcclTest) if (row := largest_row(test))]
     if want is None or not runs:
         return decided_by(
-            "all-reduce",
+            tr("all-reduce"),
             case,
             ("share_of_bound", "impossible_rate", "wrong_results", "one_rank", "run_failed"),
-            "what others reach",
-            "all_reduce_perf -b 8 -e 8G -f 2 -g <all GPUs> > run.txt",
+            tr("what others reach"),
+            tr("all_reduce_perf -b 8 -e 8G -f 2 -g <all GPUs> > run.txt"),
             note="warn",
         )
     best = max(rate_of(row) for _, row in runs)
     return compared(
-        "all-reduce, busbw",
+        tr("all-reduce, busbw"),
         rate_text(want),
         rate_text(best),
         best >= want,
-        reason="slower than agreed",
+        reason=tr("slower than agreed"),
         evidence=_rules_evidence(case, "share_of_bound"),
     )
 
 
 def _path(case: Case) -> Check:
-    run = "NCCL_DEBUG=INFO all_reduce_perf -g <all GPUs> 2>&1 | tee nccl.log"
+    run = tr("NCCL_DEBUG=INFO all_reduce_perf -g <all GPUs> 2>&1 | tee nccl.log")
     rules = ("path_inside_host", "start_failed", "nvlink_broken")
-    return decided_by("way of NCCL", case, rules, "direct", run, note="open")
+    return decided_by(tr("way of NCCL"), case, rules, tr("direct"), run, note="open")
 
 
 def _access(case: Case) -> Check:
     gpu = case.gpu
-    want = "not granted for these GPUs" if gpu and gpu.peer_access is False else "granted"
+    granted = not gpu or gpu.peer_access is not False
+    want = tr("granted") if granted else tr("not granted for these GPUs")
     found = decided_by(
-        "access between GPUs", case, ("peer_access",), want, "nvidia-smi topo -p2p r"
+        tr("access between GPUs"), case, ("peer_access",), want, "nvidia-smi topo -p2p r"
     )
-    if found.outcome == "fail" and gpu and gpu.peer_access is False:
+    if found.outcome == "fail" and not granted:
         return found.model_copy(update={"outcome": "pass"})
     return found
 
 
 def _copies(case: Case) -> Check:
     return decided_by(
-        "copies between GPUs",
+        tr("copies between GPUs"),
         case,
         ("peer_copies", "slow_gpu", "copy_failed"),
-        "what the link gives, alike for all pairs",
+        tr("what the link gives, alike for all pairs"),
         "nvbandwidth > copies.txt",
         note="warn",
     )
@@ -281,29 +292,29 @@ def _copies(case: Case) -> Check:
 
 def _host_copies(case: Case) -> Check:
     return decided_by(
-        "copies with the host",
+        tr("copies with the host"),
         case,
         ("host_copies",),
-        "a full PCIe link",
+        tr("a full PCIe link"),
         "nvbandwidth > copies.txt",
     )
 
 
 def _clocks(case: Case) -> Check:
     rules = ("slowdown", "power_cap", "clocks")
-    return decided_by(
-        "lowered clocks", case, rules, "none", "under load: nvidia-smi -q -d POWER,PERFORMANCE"
-    )
+    command = "nvidia-smi -q -d POWER,PERFORMANCE"
+    step = tr("under load: {command}", command=command)
+    return decided_by(tr("lowered clocks"), case, rules, tr("none"), step)
 
 
 def _faults(case: Case) -> Check:
     grave = [one for one in case.findings if one.level == "fault"]
     return Check(
-        item="faults in any file",
+        item=tr("faults in any file"),
         outcome="fail" if grave else "pass",
-        expected="none",
-        found="; ".join(one.verdict for one in grave) or "none in these files",
-        reason="; ".join(dict.fromkeys(one.next_step or "" for one in grave)) or "as expected",
+        expected=tr("none"),
+        found=clauses(one.verdict for one in grave) or tr("none in these files"),
+        reason=clauses(dict.fromkeys(one.next_step or "" for one in grave)) or tr("as expected"),
         evidence=tuple(line for one in grave for line in one.evidence[:1]),
     )
 
@@ -332,7 +343,8 @@ def _span(values: Sequence[float]) -> str | None:
     if not values:
         return None
     low, high = min(values), max(values)
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    least, most = f"{low:g}", f"{high:g}"
+    return least if low == high else tr("{least} to {most}", least=least, most=most)
 
 
 def _first(case: Case, pattern: str) -> tuple[Evidence, ...]:

@@ -3,7 +3,7 @@
 Layer: judge. Reads no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from commwall.judge.bounds import Bound, bound_of, fitting_pcie
 from commwall.judge.finding import Evidence, Finding, Level
@@ -11,11 +11,12 @@ from commwall.judge.pcie import UNDER_LOAD
 from commwall.judge.references import Reference, nearest_of, references_for, words_of
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.nccl_tests import NcclTest, PerfRow
 from commwall.schema.units import rate_text, size_text
 
 GB = 1e9
-_LARGER = "all_reduce_perf -b 8 -e 8G -f 2 -g <GPUs of one machine>"
+_LARGER = tr_later("all_reduce_perf -b 8 -e 8G -f 2 -g <GPUs of one machine>")
 
 
 def one_rank(scene: Scene) -> Iterator[Finding]:
@@ -27,13 +28,20 @@ def one_rank(scene: Scene) -> Iterator[Finding]:
         yield Finding(
             rule="one_rank",
             level="fault" if several else "note",
-            verdict=f"{test.independent_runs} runs of one GPU each, not one run of several: the "
-            "program was built without MPI=1"
+            verdict=tr(
+                "{n} runs of one GPU each, not one run of several: the program was built without "
+                "MPI=1",
+                n=test.independent_runs,
+            )
             if several
-            else "one GPU took part: busbw is 0 by definition",
-            means="no link was measured: it is neither broken nor fast, and the huge rates in "
-            "place are those of doing nothing",
-            next_step="make MPI=1 MPI_HOME=<path> and mpirun again, or one process with -g <GPUs>"
+            else tr("one GPU took part: busbw is 0 by definition"),
+            means=tr(
+                "no link was measured: it is neither broken nor fast, and the huge rates in place "
+                "are those of doing nothing"
+            ),
+            next_step=tr(
+                "make MPI=1 MPI_HOME=<path> and mpirun again, or one process with -g <GPUs>"
+            )
             if several
             else "all_reduce_perf -b 8 -e 8G -f 2 -g 2",
             evidence=paste.find(r"Rank +0 ", most=2 if several else 1),
@@ -44,28 +52,41 @@ def wrong_results(scene: Scene) -> Iterator[Finding]:
     """Wrong data, and what only looks like it."""
     for paste, test in scene.of(NcclTest):
         if test.failure and test.failure.kind == "wrong_results":
-            count = f"{test.out_of_bounds} out of bounds" if test.out_of_bounds else "errors"
+            count = tr("{n} out of bounds", n=test.out_of_bounds)
             yield Finding(
                 rule="wrong_results",
                 level="fault",
-                verdict=f"results are wrong ({count}): the rates of this run count for nothing",
-                means="training on this way computes with corrupt gradients. Where GPUs reach "
-                "each other over PCIe that access is the usual suspect: ACS or IOMMU redirect it, "
-                "or a patched driver allows what the board cannot",
-                next_step="NCCL_P2P_DISABLE=1 <same command>: if that is right, look at "
-                "sudo lspci -vvv | grep -i acsctl and cat /proc/cmdline (iommu)",
+                verdict=tr(
+                    "results are wrong ({count}): the rates of this run count for nothing",
+                    count=count if test.out_of_bounds else tr("errors"),
+                ),
+                means=tr(
+                    "training on this way computes with corrupt gradients. Where GPUs reach each "
+                    "other over PCIe that access is the usual suspect: ACS or IOMMU redirect it, "
+                    "or a patched driver allows what the board cannot"
+                ),
+                next_step=tr(
+                    "NCCL_P2P_DISABLE=1 <same command>: if that is right, look at sudo lspci -vvv "
+                    "| grep -i acsctl and cat /proc/cmdline (iommu)"
+                ),
                 evidence=paste.find(r"Out of bounds values"),
             )
         elif test.out_of_bounds_ok and test.error_column in ("error", "res"):
             largest = max((half.err or 0 for half in _halves(test)), default=0)
+            most = f"{largest:g}"
             if 0 < largest <= scene.facts.thresholds.rounding_error_most.value:
                 yield Finding(
                     rule="rounding",
                     level="note",
-                    verdict=f"the error column ({largest:g} at most) is rounding; results are "
-                    "right (0 out of bounds)",
-                    means="releases before 2022 print the largest relative deviation there, not a "
-                    "count of wrong values",
+                    verdict=tr(
+                        "the error column ({most} at most) is rounding; results are right (0 out "
+                        "of bounds)",
+                        most=most,
+                    ),
+                    means=tr(
+                        "releases before 2022 print the largest relative deviation there, not a "
+                        "count of wrong values"
+                    ),
                     evidence=paste.find(r"Out of bounds values"),
                 )
 
@@ -75,23 +96,25 @@ def failure(scene: Scene) -> Iterator[Finding]:
     for paste, test in scene.of(NcclTest):
         told = test.failure
         if told and told.kind != "wrong_results" and "not yet init" not in (told.message or ""):
+            how = tr("the run failed: {message}", message=told.message or told.kind)
             yield Finding(
                 rule="run_failed",
                 level="fault",
-                verdict=f"the run failed: {told.message or told.kind}"
-                + ("" if test.rows else "; nothing was measured"),
-                means="the message names no cause; NCCL's log does",
-                next_step="NCCL_DEBUG=INFO <same command> 2>&1 | tee nccl.log, then: "
-                "commwall judge nccl.log",
+                verdict=how if test.rows else clauses([how, tr("nothing was measured")]),
+                means=tr("the message names no cause; NCCL's log does"),
+                next_step=tr(
+                    "NCCL_DEBUG=INFO <same command> 2>&1 | tee nccl.log, then: commwall judge "
+                    "nccl.log"
+                ),
                 evidence=paste.find(r"Test (?:NCCL|CUDA) failure"),
             )
         elif test.rows and not test.complete and not told:
             yield Finding(
                 rule="run_incomplete",
                 level="unknown",
-                verdict="the end of the table is not there",
-                means="rows that are there count; whether all results were right is not known",
-                next_step="paste the whole output",
+                verdict=tr("the end of the table is not there"),
+                means=tr("rows that are there count; whether all results were right is not known"),
+                next_step=tr("paste the whole output"),
                 evidence=paste.last(),
             )
 
@@ -122,10 +145,15 @@ def old_factor(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="old_factor",
                 level="note",
-                verdict=f"{test.collective}: algbw and busbw are the same, as releases before June "
-                "2020 print them",
-                means="algbw is multiplied already there: do not compare it with newer releases",
-                next_step="the newest nccl-tests",
+                verdict=tr(
+                    "{operation}: algbw and busbw are the same, as releases before June 2020 print "
+                    "them",
+                    operation=test.collective,
+                ),
+                means=tr(
+                    "algbw is multiplied already there: do not compare it with newer releases"
+                ),
+                next_step=tr("the newest nccl-tests"),
                 evidence=paste.find(rf"{test.collective}_perf"),
             )
 
@@ -137,12 +165,16 @@ def misleading_mean(scene: Scene) -> Iterator[Finding]:
         low = scene.facts.thresholds.poor_share_of_nvlink.value
         large = row and row.size >= scene.facts.thresholds.large_message_bytes.value
         if row and large and test.avg_busbw and test.avg_busbw < low * rate_of(row) / GB:
+            mean = f"{test.avg_busbw:g}"
             yield Finding(
                 rule="misleading_mean",
                 level="note",
-                verdict=f"the mean of {test.avg_busbw:g} GB/s counts small messages too; large "
-                f"ones reach {rate_text(rate_of(row))}",
-                means="compare rows of one size, never means of different ranges of sizes",
+                verdict=tr(
+                    "the mean of {mean} GB/s counts small messages too; large ones reach {rate}",
+                    mean=mean,
+                    rate=rate_text(rate_of(row)),
+                ),
+                means=tr("compare rows of one size, never means of different ranges of sizes"),
                 evidence=paste.find(r"Avg bus bandwidth"),
             )
 
@@ -174,22 +206,33 @@ def _too_small(paste: Pasted, row: PerfRow, least: float) -> Finding:
     return Finding(
         rule="share_of_bound",
         level="unknown",
-        verdict=f"the largest message is {size_text(row.size)}: latency decides its rate, not the "
-        f"link (judged from {size_text(least)} on)",
-        means="the low rate says nothing of the link; rows of size 0 are no measurement",
-        next_step=_LARGER,
+        verdict=tr(
+            "the largest message is {size}: latency decides its rate, not the link (judged from "
+            "{least} on)",
+            size=size_text(row.size),
+            least=size_text(least),
+        ),
+        means=tr("the low rate says nothing of the link; rows of size 0 are no measurement"),
+        next_step=tr(_LARGER),
         evidence=_row_line(paste, row),
     )
+
+
+def _result(row: PerfRow) -> str:
+    return tr("{rate} busbw at {size}", rate=rate_text(rate_of(row)), size=size_text(row.size))
 
 
 def _unknown_ranks(paste: Pasted, row: PerfRow) -> Finding:
     return Finding(
         rule="share_of_bound",
         level="unknown",
-        verdict=f"{rate_text(rate_of(row))} busbw at {size_text(row.size)}: the list of ranks is "
-        "missing or not whole, so that neither GPUs nor hosts are known",
-        means="whether that is much or little cannot be said from this file",
-        next_step="paste the whole output, from the line 'nThread' on",
+        verdict=tr(
+            "{result}: the list of ranks is missing or not whole, so that neither GPUs nor hosts "
+            "are known",
+            result=_result(row),
+        ),
+        means=tr("whether that is much or little cannot be said from this file"),
+        next_step=tr("paste the whole output, from the line 'nThread' on"),
         evidence=_row_line(paste, row),
     )
 
@@ -198,11 +241,20 @@ def _between_hosts(paste: Pasted, row: PerfRow, test: NcclTest) -> Finding:
     return Finding(
         rule="share_of_bound",
         level="unknown",
-        verdict=f"{rate_text(rate_of(row))} busbw over {test.nnodes} hosts with {test.nranks} "
-        "GPUs: bound by the network cards, which these files do not name",
-        means="set it against cards per host times rate of a card; within one host NVLink may be "
-        "many times faster, so prefer strategies that exchange less between hosts",
-        next_step=f"ibstat | grep -iE 'rate|state'; {LOG}; the same program within one host",
+        verdict=tr(
+            "{rate} busbw over {hosts} hosts with {gpus} GPUs: bound by the network cards, which "
+            "these files do not name",
+            rate=rate_text(rate_of(row)),
+            hosts=test.nnodes,
+            gpus=test.nranks,
+        ),
+        means=tr(
+            "set it against cards per host times rate of a card; within one host NVLink may be "
+            "many times faster, so prefer strategies that exchange less between hosts"
+        ),
+        next_step=tr(
+            "ibstat | grep -iE 'rate|state'; {log}; the same program within one host", log=tr(LOG)
+        ),
         evidence=_row_line(paste, row),
     )
 
@@ -218,27 +270,14 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
     fitting = references_for(scene, paste, operation, test.nranks, row.size, bound)
     reference = nearest_of(fitting, rate, scene)
     level, means = _level(row, bound, reference, scene)
-    told = f"; {words_of(reference)}" if reference else "; no reference on file for this case"
-    if reference and reference.algorithm == "ring" and fitting[-1].algorithm == "nvls":
-        told += f" ({words_of(fitting[-1])})"
     fits = fitting_pcie(rate, scene) if bound.path != "nvlink" else ""
-    by_switch = rate > bound.bytes_per_s or (reference and reference.algorithm == "nvls")
-    wire = (
-        f" (the switch reduces, NVLS: each GPU sends {rate_text(bound.wire_of(rate))}, "
-        f"{bound.wire_of(rate) / bound.bytes_per_s:.0%} of its links' rate)"
-        if by_switch
-        else ""
-    )
-    above = (
-        f"above the ring's bound of {rate_text(bound.bytes_per_s)}"
-        if rate > bound.bytes_per_s
-        else f"{rate / bound.bytes_per_s:.0%} of the {rate_text(bound.bytes_per_s)} of {bound.what}"
+    told = clauses(
+        filter(None, [_result_beside(row, bound, reference), fits, _reached(reference, fitting)])
     )
     return Finding(
         rule="share_of_bound",
         level=level,
-        verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}, {above}{wire}{fits}{told}. "
-        f"Way: {bound.why}",
+        verdict=tr("{told}. Way: {why}", told=told, why=bound.why),
         means=means,
         next_step=_next(level, bound),
         evidence=_row_line(paste, row),
@@ -246,10 +285,42 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
     )
 
 
+def _result_beside(row: PerfRow, bound: Bound, reference: Reference | None) -> str:
+    """A row's rate beside its bound, and what the wire carries where the switch reduces."""
+    rate = rate_of(row)
+    values = {"result": _result(row), "bound": rate_text(bound.bytes_per_s)}
+    if rate > bound.bytes_per_s:
+        told = tr("{result}, above the ring's bound of {bound}", **values)
+    else:
+        share = f"{rate / bound.bytes_per_s:.0%}"
+        told = tr(
+            "{result}, {share} of the {bound} of {what}", **values, share=share, what=bound.what
+        )
+    if rate <= bound.bytes_per_s and not (reference and reference.algorithm == "nvls"):
+        return told
+    wire = f"{bound.wire_of(rate) / bound.bytes_per_s:.0%}"
+    return tr(
+        "{told} (the switch reduces, NVLS: each GPU sends {rate}, {share} of its links' rate)",
+        told=told,
+        rate=rate_text(bound.wire_of(rate)),
+        share=wire,
+    )
+
+
+def _reached(reference: Reference | None, fitting: Sequence[Reference]) -> str:
+    """What others reach, by rings and by the switch where both are on file."""
+    if reference is None:
+        return tr("no reference on file for this case")
+    if reference.algorithm == "ring" and fitting[-1].algorithm == "nvls":
+        return tr("{told} ({more})", told=words_of(reference), more=words_of(fitting[-1]))
+    return words_of(reference)
+
+
 def _next(level: Level, bound: Bound) -> str | None:
     if level == "good":
         return None
-    return LOG if bound.path == "nvlink" or level != "unknown" else f"{UNDER_LOAD}; {LOG}"
+    by_log = bound.path == "nvlink" or level != "unknown"
+    return tr(LOG) if by_log else f"{tr(UNDER_LOAD)}; {tr(LOG)}"
 
 
 def _level(
@@ -259,44 +330,47 @@ def _level(
     limits, rate = scene.facts.thresholds, rate_of(row)
     least = reference.least_bytes_per_s if reference else None
     if bound.path == "not nvlink":
-        return "warning", (
+        return "warning", tr(
             "these GPUs have NVLink and this traffic does not take it: P2P is disabled, broken or "
             "set aside; training that exchanges much loses by it"
         )
     if least is not None and rate >= least * limits.tolerated_share_of_achieved.value:
-        return "good", "normal: others reach the same"
+        return "good", tr("normal: others reach the same")
     if least is not None:
-        return "warning", "lower than others reach: another way, other settings, or a slow GPU"
+        return "warning", tr("lower than others reach: another way, other settings, or a slow GPU")
     if bound.path != "nvlink" and rate < limits.poor_share_of_nvlink.value * bound.bytes_per_s:
-        return "unknown", (
+        return "unknown", tr(
             "little for a full slot: a link of fewer lanes, an older generation, or staging "
             "through host memory; read the links' widths under load"
         )
     if bound.path != "nvlink":
-        return "note", (
+        return "note", tr(
             "a range that PCIe and host memory give; what is normal depends on the board, so "
             "compare with 2 GPUs of one NUMA node"
         )
     if rate >= limits.usual_share_of_nvlink.value * bound.bytes_per_s:
-        return "good", "normal: NCCL reaches about 80 % of NVLink's nominal rate"
+        return "good", tr("normal: NCCL reaches about 80 % of NVLink's nominal rate")
     small = row.size < limits.saturating_message_bytes.value
     if small or rate >= limits.poor_share_of_nvlink.value * bound.bytes_per_s:
-        return "note", "NVLink works; larger messages come nearer to its rate"
-    return "warning", "far below what NVLink gives: not all traffic takes it, or links are down"
+        return "note", tr("NVLink works; larger messages come nearer to its rate")
+    return "warning", tr("far below what NVLink gives: not all traffic takes it, or links are down")
 
 
 def _no_bound(paste: Pasted, row: PerfRow, scene: Scene) -> Finding:
-    names = ", ".join(scene.gpu_names) or "no GPU is named"
+    names = listed(scene.gpu_names) or tr("no GPU is named")
     rate = rate_of(row)
     newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie, default=0)) or rate
-    hint = "; no PCIe link carries that, so it is NVLink" if rate > newest else ""
+    is_nvlink = tr("no PCIe link carries that, so it is NVLink")
+    hint = is_nvlink if rate > newest else fitting_pcie(rate, scene)
+    told = tr(
+        "{result}: no figures on file for these GPUs ({gpus})", result=_result(row), gpus=names
+    )
     return Finding(
         rule="share_of_bound",
         level="unknown",
-        verdict=f"{rate_text(rate)} busbw at {size_text(row.size)}: no figures on file for these "
-        f"GPUs ({names}){hint or fitting_pcie(rate, scene)}",
-        means="whether that is much or little cannot be said from this file",
-        next_step=f"nvidia-smi -L; nvidia-smi topo -m; {LOG}",
+        verdict=clauses(filter(None, [told, hint])),
+        means=tr("whether that is much or little cannot be said from this file"),
+        next_step=f"nvidia-smi -L; nvidia-smi topo -m; {tr(LOG)}",
         evidence=_row_line(paste, row),
     )
 
@@ -305,11 +379,17 @@ def _impossible(paste: Pasted, row: PerfRow, bound: Bound) -> Finding:
     return Finding(
         rule="impossible_rate",
         level="fault",
-        verdict=f"{rate_text(rate_of(row))} busbw is more than {bound.what} can carry "
-        f"({rate_text(bound.most_bytes_per_s)}, reduction in the switch included)",
-        means="the run measured something else: one rank, a cache, results not looked at, or busbw "
-        "multiplied twice (all_gather and reduce_scatter before June 2020)",
-        next_step="the newest nccl-tests with -c 1 and the number of ranks in its list",
+        verdict=tr(
+            "{rate} busbw is more than {what} can carry ({most}, reduction in the switch included)",
+            rate=rate_text(rate_of(row)),
+            what=bound.what,
+            most=rate_text(bound.most_bytes_per_s),
+        ),
+        means=tr(
+            "the run measured something else: one rank, a cache, results not looked at, or busbw "
+            "multiplied twice (all_gather and reduce_scatter before June 2020)"
+        ),
+        next_step=tr("the newest nccl-tests with -c 1 and the number of ranks in its list"),
         evidence=_row_line(paste, row),
         sources=(bound.source,),
     )

@@ -10,13 +10,19 @@ from typing import Literal
 
 from commwall.judge.facts import LANES, GpuLinks
 from commwall.judge.scene import Pasted, Scene, names_in
+from commwall.language.translate import tr, tr_later
 from commwall.readers.nccl_log import NcclLog
 from commwall.readers.topo import Topology
 from commwall.schema.units import rate_text
 
 Way = Literal["nvlink", "pcie", "host memory", "network", "not nvlink"]
 _OF_LOG: dict[str, Way] = {"nvlink": "nvlink", "shm": "host memory", "net": "network"}
-_BESIDE = "NCCL's log beside it, if it is of the same run"
+_BESIDE = tr_later("NCCL's log beside it, if it is of the same run")
+_OF_WAY: dict[Way, str] = {
+    "host memory": tr_later("way through host memory"),
+    "network": tr_later("way to the network stack"),
+}
+"""Way -> what the rate of the slot is the most of."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +68,21 @@ def bound_of(paste: Pasted, rate: float, ranks: int | None, scene: Scene) -> Bou
         return None
     own = _own_way(paste)
     if own and own != "nvlink":
-        return _slow_way(gpu, own, "NCCL's log in the same file", scene)
+        return _slow_way(gpu, own, tr("NCCL's log in the same file"), scene)
     if gpu.nvlink_bytes_per_s is None:
-        return _slow_way(gpu, "pcie", "these GPUs have no NVLink", scene)
+        return _slow_way(gpu, "pcie", tr("these GPUs have no NVLink"), scene)
     if own:
-        return _nvlink(gpu, ranks, scene, "NCCL's log in the same file")
+        return _nvlink(gpu, ranks, scene, tr("NCCL's log in the same file"))
     slot = scene.facts.slot_of(gpu)
     if slot is None:
-        return _nvlink(gpu, ranks, scene, "NVLink is how these GPUs are joined")
+        return _nvlink(gpu, ranks, scene, tr("NVLink is how these GPUs are joined"))
     if rate > slot[1]:
-        return _nvlink(gpu, ranks, scene, "faster than PCIe carries, so NVLink")
+        return _nvlink(gpu, ranks, scene, tr("faster than PCIe carries, so NVLink"))
     return _below_pcie(gpu, rate, ranks, scene)
 
 
 def fitting_pcie(rate: float, scene: Scene) -> str:
-    """Which PCIe links a rate fits, as a hint in words; empty where none does."""
+    """Which PCIe links a rate fits, as a clause that hints at them; empty where none does."""
     limits = scene.facts.thresholds
     low, high = limits.least_pcie_share.value, limits.most_pcie_share.value
     found = [
@@ -85,7 +91,9 @@ def fitting_pcie(rate: float, scene: Scene) -> str:
         for lanes in (16, 8, 4)
         if low <= rate / (scene.facts.pcie_bytes_per_s(generation, lanes) or 1) <= high
     ]
-    return f"; it would fit PCIe {' or '.join(found)} (a hint, no proof)" if found else ""
+    if not found:
+        return ""
+    return tr("it would fit PCIe {links} (a hint, no proof)", links=tr(" or ").join(found))
 
 
 def _names(paste: Pasted, scene: Scene) -> tuple[str, ...]:
@@ -108,14 +116,14 @@ def _way_beside(scene: Scene) -> Way | None:
 
 def _nvlink(gpu: GpuLinks, ranks: int | None, scene: Scene, why: str) -> Bound:
     assert gpu.nvlink_bytes_per_s is not None
-    rate = gpu.nvlink_bytes_per_s.value
-    links = ""
+    rate, what = gpu.nvlink_bytes_per_s.value, tr("NVLink per direction")
     if pair := _pair_links(scene, gpu):
-        rate, links = rate * pair[0], f" ({pair[1]} of {gpu.nvlinks.value if gpu.nvlinks else '?'})"
+        own = gpu.nvlinks.value if gpu.nvlinks else "?"
+        rate, what = rate * pair[0], tr("NVLink ({n} of {all}) per direction", n=pair[1], all=own)
     most = rate * 2 * (ranks - 1) / (ranks + 1) if ranks and gpu.reach == "switch" else rate
     return Bound(
         path="nvlink",
-        what=f"NVLink{links} per direction",
+        what=what,
         bytes_per_s=rate,
         most_bytes_per_s=max(rate, most),
         why=why,
@@ -138,11 +146,14 @@ def _slow_way(gpu: GpuLinks, path: Way, why: str, scene: Scene) -> Bound | None:
     if slot is None:
         return None
     generation, rate, source = slot
-    of_way = {"host memory": "way through host memory", "network": "way to the network stack"}
     return Bound(
         path=path,
-        what=f"PCIe {generation}.0 x{LANES} per direction, the most of the "
-        f"{of_way.get(path, 'way')}",
+        what=tr(
+            "PCIe {generation}.0 x{lanes} per direction, the most of the {way}",
+            generation=generation,
+            lanes=LANES,
+            way=tr(_OF_WAY[path]) if path in _OF_WAY else tr("way"),
+        ),
         bytes_per_s=rate,
         most_bytes_per_s=rate,
         why=why,
@@ -158,15 +169,18 @@ def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> 
     low = gpu.reach == "switch" and share < scene.facts.thresholds.poor_share_of_nvlink.value
     if beside and (beside != "nvlink" or not low):
         if beside == "nvlink":
-            return _nvlink(gpu, ranks, scene, _BESIDE)
-        return _slow_way(gpu, beside, _BESIDE, scene)
+            return _nvlink(gpu, ranks, scene, tr(_BESIDE))
+        return _slow_way(gpu, beside, tr(_BESIDE), scene)
     if low:
-        why = (
-            f"not NVLink: only {share:.0%} of its {rate_text(nominal)}, which no healthy board "
-            "shows; host memory, PCIe or the network stack (or NVLink held back by NCCL_MAX_CTAS)"
+        part = f"{share:.0%}"
+        why = tr(
+            "not NVLink: only {share} of its {rate}, which no healthy board shows; host memory, "
+            "PCIe or the network stack (or NVLink held back by NCCL_MAX_CTAS)",
+            share=part,
+            rate=rate_text(nominal),
         )
         return _slow_way(gpu, "not nvlink", why, scene)
     if gpu.reach == "bridge" and (ranks or 0) > 2:
-        why = "a bridge joins pairs only: a ring of more than two GPUs leaves it"
+        why = tr("a bridge joins pairs only: a ring of more than two GPUs leaves it")
         return _slow_way(gpu, "pcie", why, scene)
-    return _slow_way(gpu, "pcie", "NVLink or PCIe, this file does not tell", scene)
+    return _slow_way(gpu, "pcie", tr("NVLink or PCIe, this file does not tell"), scene)

@@ -10,13 +10,15 @@ from typing import Literal
 from commwall.judge.bounds import fitting_pcie
 from commwall.judge.facts import GpuLinks
 from commwall.judge.finding import Finding
-from commwall.judge.references import Reference, of_copies, words_of
+from commwall.judge.references import Reference, of_copies, span_text, words_of
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
+from commwall.language.translate import clauses, listed, tr
 from commwall.readers.nvbandwidth import BandwidthTest, Nvbandwidth
 from commwall.schema.units import rate_text
 
 GB = 1e9
+_LINKS = "nvidia-smi --query-gpu=index,pcie.link.width.current,pcie.link.gen.current --format=csv"
 _HOST = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce")
 _PEER = ("device_to_device_memcpy_read_ce", "device_to_device_memcpy_write_ce")
 
@@ -28,10 +30,14 @@ def no_access(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="peer_access",
                 level="warning",
-                verdict="GPUs have no access to each other: all copies between them were waived",
-                means="that is not a rate of 0: NCCL stages such traffic through host memory. "
-                "GeForce cards from the 4090 on never get access from the maker's driver",
-                next_step=f"nvidia-smi topo -p2p r; {LOG}",
+                verdict=tr(
+                    "GPUs have no access to each other: all copies between them were waived"
+                ),
+                means=tr(
+                    "that is not a rate of 0: NCCL stages such traffic through host memory. "
+                    "GeForce cards from the 4090 on never get access from the maker's driver"
+                ),
+                next_step=f"nvidia-smi topo -p2p r; {tr(LOG)}",
                 evidence=paste.find(r"^Waiv(?:ing|ed)|\"Waived\"", most=2),
             )
 
@@ -45,11 +51,12 @@ def failed(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="copy_failed",
                     level="fault",
-                    verdict=f"{test.name} failed"
-                    + (": data came back wrong" if pattern else "; the cause is not in this file"),
-                    means="memory or link of a GPU corrupts data"
+                    verdict=tr("{test} failed: data came back wrong", test=test.name)
                     if pattern
-                    else "this copy was not measured; others are not touched by it",
+                    else tr("{test} failed; the cause is not in this file", test=test.name),
+                    means=tr("memory or link of a GPU corrupts data")
+                    if pattern
+                    else tr("this copy was not measured; others are not touched by it"),
                     next_step=f"nvbandwidth -t {test.name}; dmesg | grep -i xid; nvidia-smi -q -d "
                     "ECC,ROW_REMAPPER",
                     evidence=paste.find(
@@ -73,7 +80,8 @@ def _peer_finding(
     paste: Pasted, test: BandwidthTest, values: list[float], run: Nvbandwidth, scene: Scene
 ) -> Finding:
     low, high = GB * min(values), GB * max(values)
-    span = _span(low, high)
+    span = span_text(low, high)
+    told = tr("copies between GPUs: {rates}", rates=span)
     gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
     slot = scene.facts.slot_of(gpu)
     slots = slot[1] if slot else 0.0
@@ -81,26 +89,36 @@ def _peer_finding(
     if gpu is None or not (slot or gpu.nvlink_bytes_per_s):
         newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
         sure = low > newest
+        is_nvlink = tr("no PCIe link carries that, so it is NVLink")
+        hint = is_nvlink if sure else fitting_pcie(low, scene)
+        no_figures = tr("no figures on file for these GPUs")
         return Finding(
             rule="peer_copies",
             level="good" if sure else "unknown",
-            verdict=f"copies between GPUs: {span}"
-            + ("; no PCIe link carries that, so it is NVLink" if sure else fitting_pcie(low, scene))
-            + "; no figures on file for these GPUs",
-            means="all pairs are alike" if _alike(low, high, scene) else "pairs differ",
+            verdict=clauses(filter(None, [told, hint, no_figures])),
+            means=tr("all pairs are alike") if _alike(low, high, scene) else tr("pairs differ"),
             next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
             evidence=evidence,
         )
     if low > slots and gpu.nvlink_bytes_per_s:
         return _by_nvlink(gpu, low, high, span, scene).model_copy(update={"evidence": evidence})
+    share = f"{high / slots:.0%}"
+    over_pcie = tr(
+        "{told}, {share} of PCIe {generation}.0 x16 at best, so not NVLink",
+        told=told,
+        share=share,
+        generation=slot[0] if slot else "?",
+    )
     return Finding(
         rule="peer_copies",
         level="note" if not gpu.nvlink_bytes_per_s or gpu.reach == "bridge" else "warning",
-        verdict=f"copies between GPUs: {span}, {high / slots:.0%} of PCIe "
-        f"{slot[0] if slot else '?'}.0 x16 at best, so not NVLink"
-        + ("" if _alike(low, high, scene) else "; pairs differ: some share a way"),
-        means="GPUs reach each other over PCIe; pairs with the higher rate sit nearer together: "
-        "put ranks that talk most there",
+        verdict=over_pcie
+        if _alike(low, high, scene)
+        else clauses([over_pcie, tr("pairs differ: some share a way")]),
+        means=tr(
+            "GPUs reach each other over PCIe; pairs with the higher rate sit nearer together: put "
+            "ranks that talk most there"
+        ),
         next_step="nvidia-smi topo -m",
         evidence=evidence,
         sources=(slot[2],) if slot else (),
@@ -114,24 +132,33 @@ def _by_nvlink(gpu: GpuLinks, low: float, high: float, span: str, scene: Scene) 
         return Finding(
             rule="impossible_rate",
             level="fault",
-            verdict=f"copies between GPUs: {span}, more than NVLink carries ({rate_text(nominal)})",
-            means="something else was measured",
-            next_step="nvbandwidth of the newest release, one direction",
+            verdict=tr(
+                "copies between GPUs: {rates}, more than NVLink carries ({nominal})",
+                rates=span,
+                nominal=rate_text(nominal),
+            ),
+            means=tr("something else was measured"),
+            next_step=tr("nvbandwidth of the newest release, one direction"),
             sources=(gpu.nvlink_bytes_per_s.source,),
         )
     reference = _reference(scene, gpu, "peer")
     share = scene.facts.thresholds.tolerated_share_of_achieved.value
     least = reference.least_bytes_per_s if reference else nominal
     slow = low < share * least if reference else False
+    reached = f"{low / nominal:.0%}"
+    told = tr(
+        "copies between GPUs: {rates}, {share} of NVLink's {nominal} per direction at least",
+        rates=span,
+        share=reached,
+        nominal=rate_text(nominal),
+    )
     return Finding(
         rule="peer_copies",
         level="warning" if slow else "good",
-        verdict=f"copies between GPUs: {span}, {low / nominal:.0%} of NVLink's "
-        f"{rate_text(nominal)} per direction at least"
-        + (f"; {words_of(reference)}" if reference else ""),
-        means="some pairs are slower than others reach"
+        verdict=clauses([told, words_of(reference)]) if reference else told,
+        means=tr("some pairs are slower than others reach")
         if slow
-        else "NVLink works between all pairs that were measured; a diagonal is no measurement",
+        else tr("NVLink works between all pairs that were measured; a diagonal is no measurement"),
         next_step="nvidia-smi nvlink -s" if slow else None,
         sources=(gpu.nvlink_bytes_per_s.source, *((reference.source,) if reference else ())),
     )
@@ -146,12 +173,18 @@ def one_slow(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="slow_gpu",
                     level="warning",
-                    verdict=f"{test.name}: {', '.join(f'GPU{at}' for at in slow)} is slower than "
-                    "all others",
-                    means="a job over all GPUs waits for it: its PCIe link may have trained with "
-                    "fewer lanes or an older generation, or its NVLinks are not all up",
-                    next_step="under load: nvidia-smi --query-gpu=index,pcie.link.width.current,"
-                    "pcie.link.gen.current --format=csv; nvidia-smi nvlink -s",
+                    verdict=tr(
+                        "{test}: {gpus} is slower than all others",
+                        test=test.name,
+                        gpus=listed(f"GPU{at}" for at in slow),
+                    ),
+                    means=tr(
+                        "a job over all GPUs waits for it: its PCIe link may have trained with "
+                        "fewer lanes or an older generation, or its NVLinks are not all up"
+                    ),
+                    next_step=tr(
+                        "under load: {command}", command=f"{_LINKS}; nvidia-smi nvlink -s"
+                    ),
                     evidence=paste.find(rf"(?:SUM |\"){test.name}"),
                 )
 
@@ -190,19 +223,26 @@ def hosts(scene: Scene) -> Iterator[Finding]:
             reference = _reference(scene, gpu, "host")
             low = scene.facts.thresholds.least_pcie_share.value * slots
             fine = min(values) >= low
+            share = f"{min(values) / slots:.0%}"
+            told = tr(
+                "{test}: {rates}, {share} of PCIe {generation}.0 x16 at least",
+                test=test.name,
+                rates=span_text(min(values), max(values)),
+                share=share,
+                generation=generation,
+            )
             yield Finding(
                 rule="host_copies",
                 level="good" if fine else "warning",
-                verdict=f"{test.name}: {_span(min(values), max(values))}, "
-                f"{min(values) / slots:.0%} of PCIe {generation}.0 x16 at least"
-                + (f"; {words_of(reference)}" if reference else ""),
-                means="host and GPUs talk over full PCIe links"
+                verdict=clauses([told, words_of(reference)]) if reference else told,
+                means=tr("host and GPUs talk over full PCIe links")
                 if fine
-                else "some GPU has a narrower or older PCIe link, or its host buffer is far away",
+                else tr(
+                    "some GPU has a narrower or older PCIe link, or its host buffer is far away"
+                ),
                 next_step=None
                 if fine
-                else "under load: nvidia-smi --query-gpu=index,pcie.link.width.current,"
-                "pcie.link.gen.current --format=csv; numactl -H",
+                else tr("under load: {command}", command=f"{_LINKS}; numactl -H"),
                 evidence=paste.find(rf"(?:SUM |\"){test.name}"),
                 sources=(source,),
             )
@@ -230,11 +270,6 @@ def _row(test: BandwidthTest) -> Iterator[tuple[tuple[int, int], float]]:
     for at, value in enumerate((test.matrix or ((),))[0]):
         if value is not None:
             yield (0, at), value
-
-
-def _span(low: float, high: float) -> str:
-    """Two rates [byte/s] in words; once where the words are the same."""
-    return " to ".join(dict.fromkeys((rate_text(low), rate_text(high))))
 
 
 def _alike(low: float, high: float, scene: Scene) -> bool:

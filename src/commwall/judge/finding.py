@@ -5,6 +5,7 @@ Layer: judge. Reads no file.
 
 from typing import Literal
 
+from commwall.language.translate import tr_later
 from commwall.schema.base import Model
 
 Level = Literal["fault", "warning", "unknown", "note", "good"]
@@ -12,6 +13,14 @@ Level = Literal["fault", "warning", "unknown", "note", "good"]
 note: it is so, and normal. good: it is as it should be."""
 LEVELS: tuple[Level, ...] = ("fault", "warning", "unknown", "note", "good")
 """In the order in which a reader needs them."""
+WORDS: dict[Level, str] = {
+    "fault": tr_later("fault"),
+    "warning": tr_later("warning"),
+    "unknown": tr_later("unknown"),
+    "note": tr_later("note"),
+    "good": tr_later("good"),
+}
+"""Level -> its word, for `tr`."""
 
 
 class Evidence(Model):

@@ -10,10 +10,18 @@ from typing import Literal
 from commwall.judge.facts import GpuLinks
 from commwall.judge.finding import Evidence, Finding, Level
 from commwall.judge.scene import Scene
+from commwall.language.translate import listed, tr, tr_later
 from commwall.schema.base import Model, PositiveFloat, PositiveInt
 
 Outcome = Literal["pass", "warn", "fail", "open"]
 """open: the files do not show it."""
+OUTCOMES: dict[Outcome, str] = {
+    "pass": tr_later("pass"),
+    "warn": tr_later("warn"),
+    "fail": tr_later("fail"),
+    "open": tr_later("open"),
+}
+"""Outcome -> its word, for `tr`."""
 _OF_LEVEL: dict[Level, Outcome] = {
     "fault": "fail",
     "warning": "fail",
@@ -68,10 +76,13 @@ class Case:
 
 def summary(found: Sequence[Check]) -> tuple[Outcome, str]:
     """The result as a whole, and how many checks ended how."""
-    count = {name: sum(one.outcome == name for one in found) for name in ("fail", "warn", "open")}
+    told_of: tuple[Outcome, ...] = ("fail", "warn", "open")
+    count = {name: sum(one.outcome == name for one in found) for name in told_of}
     worst: Outcome = next((name for name in ("fail", "open", "warn") if count[name]), "pass")
-    words = ", ".join(f"{n} {name}" for name, n in count.items() if n)
-    return worst, f"{len(found)} checks" + (f": {words}, the rest pass" if words else ": all pass")
+    told = listed(f"{n} {tr(OUTCOMES[name])}" for name, n in count.items() if n)
+    if not told:
+        return worst, tr("{n} checks: all pass", n=len(found))
+    return worst, tr("{n} checks: {counts}, the rest pass", n=len(found), counts=told)
 
 
 def compared(
@@ -97,9 +108,9 @@ def compared(
     return Check(
         item=item,
         outcome=("pass" if good else "fail") if known else "open",
-        expected="not stated and not on file" if want is None else str(want),
-        found="not shown" if found is None else str(found),
-        reason="as expected" if known and good else reason,
+        expected=tr("not stated and not on file") if want is None else str(want),
+        found=tr("not shown") if found is None else str(found),
+        reason=tr("as expected") if known and good else reason,
         evidence=evidence,
     )
 
@@ -126,7 +137,7 @@ def decided_by(
     found = [one for one in case.findings if one.rule in rules]
     if not found:
         return Check(
-            item=item, outcome="open", expected=expected, found="not shown", reason=next_step
+            item=item, outcome="open", expected=expected, found=tr("not shown"), reason=next_step
         )
     worst = found[0]
     return Check(

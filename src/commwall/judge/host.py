@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from commwall.judge.finding import Finding
 from commwall.judge.scene import Scene
+from commwall.language.translate import listed, tr
 from commwall.readers.cpu_topology import CpuTopology
 from commwall.readers.gpu_list import GpuList
 
@@ -17,15 +18,19 @@ def nodes(scene: Scene) -> Iterator[Finding]:
         evidence = paste.find(r"(?i)numa|^available:")
         remote = cpu.cpu_only_nodes or ()
         if remote:
-            names = ", ".join(map(str, remote))
+            names = listed(map(str, remote))
             yield Finding(
                 rule="nodes_without_memory",
                 level="warning",
-                verdict=f"NUMA node(s) {names} have processors and no memory",
-                means="host buffers of GPUs and processes there always lie on another node: copies "
-                "and staged traffic cross the processor's fabric",
-                next_step="fit memory to every node (DIMMs in all channels), or bind processes to "
-                "nodes that have some",
+                verdict=tr("NUMA node(s) {nodes} have processors and no memory", nodes=names),
+                means=tr(
+                    "host buffers of GPUs and processes there always lie on another node: copies "
+                    "and staged traffic cross the processor's fabric"
+                ),
+                next_step=tr(
+                    "fit memory to every node (DIMMs in all channels), or bind processes to nodes "
+                    "that have some"
+                ),
                 evidence=paste.find(rf"^node {remote[0]} size: 0 MB") or evidence,
             )
             continue
@@ -41,29 +46,30 @@ def nodes(scene: Scene) -> Iterator[Finding]:
 
 def _layout(cpu: CpuTopology) -> str:
     if (cpu.numa_nodes or 0) < 1:
-        return "the system has no NUMA nodes"
-    sockets = f" in {cpu.sockets} socket(s)" if cpu.sockets else ""
+        return tr("the system has no NUMA nodes")
+    told = tr("{n} NUMA node(s)", n=cpu.numa_nodes)
+    if cpu.sockets:
+        told = tr("{n} NUMA node(s) in {sockets} socket(s)", n=cpu.numa_nodes, sockets=cpu.sockets)
     with_cpus = cpu.nodes_with_cpus
-    parts = (
-        f", {with_cpus} of them with processors"
-        if with_cpus is not None and with_cpus != cpu.numa_nodes
-        else ""
-    )
-    return f"{cpu.numa_nodes} NUMA node(s){sockets}{parts}"
+    if with_cpus is not None and with_cpus != cpu.numa_nodes:
+        return tr("{nodes}, {n} of them with processors", nodes=told, n=with_cpus)
+    return told
 
 
 def _meaning(cpu: CpuTopology) -> str:
     if (cpu.numa_nodes or 0) < 1:
-        return "there is no affinity to get wrong"
+        return tr("there is no affinity to get wrong")
     if cpu.memory_only_nodes or (cpu.nodes_with_cpus or 0) < (cpu.numa_nodes or 0):
-        return (
+        return tr(
             "nodes without processors are GPU memory or empty (Grace Hopper): they are no sockets"
         )
     if (cpu.numa_nodes or 0) > (cpu.sockets or cpu.numa_nodes or 0):
-        return "each socket is divided into nodes: bind each process to its GPU's node, not socket"
+        return tr(
+            "each socket is divided into nodes: bind each process to its GPU's node, not socket"
+        )
     if (cpu.numa_nodes or 0) > 1:
-        return "a process should run on its GPU's node, else its copies cross the socket link"
-    return "all processors are equally near to all memory"
+        return tr("a process should run on its GPU's node, else its copies cross the socket link")
+    return tr("all processors are equally near to all memory")
 
 
 def partitions(scene: Scene) -> Iterator[Finding]:
@@ -71,24 +77,30 @@ def partitions(scene: Scene) -> Iterator[Finding]:
     for paste, found in scene.of(GpuList):
         parts = [gpu for gpu in found.gpus or () if gpu.mig_devices]
         if parts:
-            names = ", ".join(f"GPU{gpu.index}" for gpu in parts)
+            command = f"nvidia-smi -i {parts[0].index} -mig 0"
             yield Finding(
                 rule="mig",
                 level="warning",
-                verdict=f"{names} is divided into {found.mig_instances} instances (MIG); the "
-                f"machine has {found.gpu_count} GPU(s)",
-                means="instances reach neither NVLink nor each other's memory: they do not count "
-                "as GPUs, and training over several goes through host memory if at all",
-                next_step=f"as root: nvidia-smi -i {parts[0].index} -mig 0",
+                verdict=tr(
+                    "{gpus} is divided into {n} instances (MIG); the machine has {count} GPU(s)",
+                    gpus=listed(f"GPU{gpu.index}" for gpu in parts),
+                    n=found.mig_instances,
+                    count=found.gpu_count,
+                ),
+                means=tr(
+                    "instances reach neither NVLink nor each other's memory: they do not count as "
+                    "GPUs, and training over several goes through host memory if at all"
+                ),
+                next_step=tr("as root: {command}", command=command),
                 evidence=paste.find(r"^[ \t]*MIG "),
             )
         elif not found.partial:
+            names = dict.fromkeys(gpu.name for gpu in found.gpus or ())
             yield Finding(
                 rule="gpus",
                 level="note",
-                verdict=f"{found.gpu_count} GPU(s): "
-                + ", ".join(dict.fromkeys(gpu.name for gpu in found.gpus or ())),
-                means="whether and how they are linked this list does not say",
+                verdict=tr("{n} GPU(s): {gpus}", n=found.gpu_count, gpus=listed(names)),
+                means=tr("whether and how they are linked this list does not say"),
                 next_step="nvidia-smi topo -m; nvidia-smi nvlink -s",
                 evidence=paste.find(r"GPU 0: "),
             )

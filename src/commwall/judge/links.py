@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.nvlink import LinkedGpu, NvLinks
 from commwall.readers.smi_q import Query
 
 _COMMAND = "nvidia-smi nvlink -s > nvlink.txt"
-_FABRIC = (
+_FABRIC = tr_later(
     "dmesg | grep -i xid; systemctl status nvidia-fabricmanager; nvidia-smi -q (section Fabric)"
 )
 
@@ -23,25 +24,37 @@ def all_up(scene: Scene) -> Iterator[Finding]:
             continue
         counts = sorted({gpu.active_links or 0 for gpu in found.gpus})
         sums = sorted({gpu.sum_gbps or 0.0 for gpu in found.gpus})
-        told = " or ".join(map(str, counts))
-        rates = " to ".join(f"{value:.0f}" for value in dict.fromkeys((sums[0], sums[-1])))
+        rates = [f"{value:.0f}" for value in dict.fromkeys((sums[0], sums[-1]))]
         known = {gpu.name: scene.facts.gpu_of([gpu.name]) for gpu in found.gpus}
         short = [
-            f"GPU{gpu.index} has {gpu.active_links} of {links.nvlinks.value}"
+            tr(
+                "GPU{gpu} has {n} of {all}",
+                gpu=gpu.index,
+                n=gpu.active_links,
+                all=links.nvlinks.value,
+            )
             for gpu in found.gpus
             if (links := known[gpu.name]) and links.nvlinks
             if (gpu.active_links or 0) < links.nvlinks.value
         ]
         differ = short or len(counts) > 1
+        told = tr(
+            "all NVLinks that are listed are up: {n} a GPU, {rate} GB/s together in one direction",
+            n=tr(" or ").join(map(str, counts)),
+            rate=tr("{least} to {most}", least=rates[0], most=rates[1]) if rates[1:] else rates[0],
+        )
         yield Finding(
             rule="nvlinks",
             level="unknown" if differ else "good",
-            verdict=f"all NVLinks that are listed are up: {told} a GPU, {rates} GB/s together in "
-            "one direction" + (f"; but {', '.join(short)}" if short else ""),
-            means="the text is cut off, or links are missing in it: those that are down are listed "
-            "as inactive as a rule"
+            verdict=clauses([told, *([tr("but {gpus}", gpus=listed(short))] if short else [])]),
+            means=tr(
+                "the text is cut off, or links are missing in it: those that are down are listed "
+                "as inactive as a rule"
+            )
             if differ
-            else "NVLink has its full rate on these GPUs; which GPUs it joins, the topology says",
+            else tr(
+                "NVLink has its full rate on these GPUs; which GPUs it joins, the topology says"
+            ),
             next_step=_COMMAND if differ else "nvidia-smi topo -m",
             evidence=_headings(paste, found.gpus[:3]),
             sources=tuple(
@@ -59,15 +72,26 @@ def down(scene: Scene) -> Iterator[Finding]:
             lost = [n for n, speed in gpu.links.items() if speed in ("inactive", 0)]
             if lost and len(lost) < len(gpu.links):
                 zero = [n for n in lost if gpu.links[n] == 0]
-                word = "up at a rate of 0" if zero == lost else "down"
+                told = {
+                    "gpu": gpu.index,
+                    "links": listed(lost),
+                    "n": gpu.active_links,
+                    "all": len(gpu.links),
+                }
                 yield Finding(
                     rule="nvlink_down",
                     level="fault",
-                    verdict=f"GPU{gpu.index}: link {', '.join(lost)} is {word}, "
-                    f"{gpu.active_links} of {len(gpu.links)} carry data",
-                    means="every ring through this GPU is slower by that share or fails; a link at "
-                    "rate 0 is as useless as one that is down",
-                    next_step=_FABRIC,
+                    verdict=tr(
+                        "GPU{gpu}: link {links} is up at a rate of 0, {n} of {all} carry data",
+                        **told,
+                    )
+                    if zero == lost
+                    else tr("GPU{gpu}: link {links} is down, {n} of {all} carry data", **told),
+                    means=tr(
+                        "every ring through this GPU is slower by that share or fails; a link at "
+                        "rate 0 is as useless as one that is down"
+                    ),
+                    next_step=tr(_FABRIC),
                     evidence=_link_lines(paste, gpu, lost),
                 )
 
@@ -82,12 +106,14 @@ def whole_gpus(scene: Scene) -> Iterator[Finding]:
             yield _dead(paste, dead, alive, scene)
         lacking = [gpu for gpu in gpus if gpu.state == "not_supported"]
         if lacking:
-            names = ", ".join(f"GPU{gpu.index}" for gpu in lacking)
             yield Finding(
                 rule="nvlink_absent",
                 level="note",
-                verdict=f"{names}: NVLink does not answer: there is none, or no link of it is up",
-                means="their traffic goes over PCIe or host memory",
+                verdict=tr(
+                    "{gpus}: NVLink does not answer: there is none, or no link of it is up",
+                    gpus=_named(lacking),
+                ),
+                means=tr("their traffic goes over PCIe or host memory"),
                 next_step="nvidia-smi topo -m",
                 evidence=_headings(paste, lacking[:3]),
             )
@@ -96,28 +122,41 @@ def whole_gpus(scene: Scene) -> Iterator[Finding]:
 def _dead(
     paste: Pasted, dead: Sequence[LinkedGpu], alive: Sequence[LinkedGpu], scene: Scene
 ) -> Finding:
-    names = ", ".join(f"GPU{gpu.index}" for gpu in dead)
     known = scene.facts.gpu_of(gpu.name for gpu in dead)
     on_a_board = bool(known and known.reach in ("switch", "direct"))
     if on_a_board:
         return Finding(
             rule="gpu_off_the_fabric",
             level="fault",
-            verdict=f"{names}: no NVLink is up, on a GPU that is built into an NVLink board",
-            means="the GPU is off the fabric (hardware, or a fabric manager that does not run): "
-            "jobs that include it fail or run at PCIe speed; leave it out until it is repaired",
-            next_step=_FABRIC,
+            verdict=tr(
+                "{gpus}: no NVLink is up, on a GPU that is built into an NVLink board",
+                gpus=_named(dead),
+            ),
+            means=tr(
+                "the GPU is off the fabric (hardware, or a fabric manager that does not run): jobs "
+                "that include it fail or run at PCIe speed; leave it out until it is repaired"
+            ),
+            next_step=tr(_FABRIC),
             evidence=_headings(paste, dead[:2]),
         )
-    told = "has none up, other GPUs here have" if alive else "has none up"
+    told = (
+        tr(
+            "{gpus} has none up, other GPUs here have: no bridge, or one that is not seated",
+            gpus=_named(dead),
+        )
+        if alive
+        else tr("{gpus} has none up: no bridge, or one that is not seated", gpus=_named(dead))
+    )
+    fabric = [] if known else [tr("on a board of NVSwitches a GPU off the fabric")]
     return Finding(
         rule="nvlink_down",
         level="warning",
-        verdict=f"{names} {told}: no bridge, or one that is not seated"
-        + ("" if known else "; on a board of NVSwitches a GPU off the fabric"),
-        means="traffic to and from this GPU goes over PCIe or host memory, and with it every ring "
-        "through it",
-        next_step="nvidia-smi topo -m; if a bridge is fitted: reseat it and look again",
+        verdict=clauses([told, *fabric]),
+        means=tr(
+            "traffic to and from this GPU goes over PCIe or host memory, and with it every ring "
+            "through it"
+        ),
+        next_step=tr("nvidia-smi topo -m; if a bridge is fitted: reseat it and look again"),
         evidence=_headings(paste, dead[:2]),
     )
 
@@ -130,10 +169,16 @@ def fabric(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="fabric_manager",
                     level="fault",
-                    verdict=f"GPU{at}: the NVSwitch fabric is not set up ({gpu.fabric_state})",
-                    means="CUDA does not start on this GPU, or not with NVLink, until the fabric "
-                    "manager has done its work",
-                    next_step=_FABRIC,
+                    verdict=tr(
+                        "GPU{gpu}: the NVSwitch fabric is not set up ({state})",
+                        gpu=at,
+                        state=gpu.fabric_state,
+                    ),
+                    means=tr(
+                        "CUDA does not start on this GPU, or not with NVLink, until the fabric "
+                        "manager has done its work"
+                    ),
+                    next_step=tr(_FABRIC),
                     evidence=paste.below(gpu.bus_id, r"^[ \t]*State +: "),
                 )
 
@@ -144,19 +189,29 @@ def incomplete(scene: Scene) -> Iterator[Finding]:
         cut = [gpu for gpu in found.gpus or () if gpu.state == "incomplete"]
         whole = [gpu for gpu in found.gpus or () if gpu.active_links]
         if cut:
-            said = "; ".join(
-                f"GPU{gpu.index} has {gpu.active_links} links up, {gpu.sum_gbps:.1f} GB/s"
-                for gpu in whole
-            )
+            told = tr("the links of {gpus} are cut off", gpus=_named(cut))
+            if whole:
+                rates = clauses(map(_rate_text, whole))
+                told = clauses([told, tr("{rates} in one direction", rates=rates)])
             yield Finding(
                 rule="nvlinks",
                 level="unknown",
-                verdict=f"the links of {', '.join(f'GPU{gpu.index}' for gpu in cut)} are cut off"
-                + (f"; {said} in one direction" if said else ""),
-                means="whether all its links are up cannot be said",
+                verdict=told,
+                means=tr("whether all its links are up cannot be said"),
                 next_step=_COMMAND,
                 evidence=_headings(paste, cut[:2]),
             )
+
+
+def _rate_text(gpu: LinkedGpu) -> str:
+    rate = f"{gpu.sum_gbps:.1f}"
+    return tr(
+        "GPU{gpu} has {n} links up, {rate} GB/s", gpu=gpu.index, n=gpu.active_links, rate=rate
+    )
+
+
+def _named(gpus: Sequence[LinkedGpu]) -> str:
+    return listed(f"GPU{gpu.index}" for gpu in gpus)
 
 
 def _headings(paste: Pasted, gpus: Sequence[LinkedGpu]) -> tuple[Evidence, ...]:

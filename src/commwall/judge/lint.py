@@ -9,6 +9,7 @@ from typing import Literal
 
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.variables import Conflict, Variable, VariableFacts, Way
+from commwall.language.translate import listed, tr
 from commwall.schema.base import Model
 from commwall.schema.parsing import nearest
 
@@ -50,7 +51,7 @@ class Remark(Model):
             rule=f"variable_{self.rule}",
             level="note" if self.level == "note" else "warning",
             verdict=f"{self.variable}={self.value}: {self.says}",
-            means="the run does something else than its settings say",
+            means=tr("the run does something else than its settings say"),
             next_step=self.instead,
             evidence=self.evidence,
         )
@@ -87,8 +88,11 @@ def lint(
 def no_such(name: str, facts: VariableFacts) -> str:
     """What to say of a name that NCCL does not know."""
     near = nearest(name, sorted(facts.known))
-    hint = f"did you mean {near!r}?" if near else "see config/facts/nccl-variables.yaml"
-    return f"NCCL has no such variable and would ignore it; {hint}"
+    if near:
+        return tr(
+            "NCCL has no such variable and would ignore it; did you mean {name}?", name=repr(near)
+        )
+    return tr("NCCL has no such variable and would ignore it; see config/facts/nccl-variables.yaml")
 
 
 def _of_one(
@@ -102,14 +106,18 @@ def _of_one(
     if wrong := _value_problem(value, known):
         yield Remark(rule="value", level="error", variable=name, value=value, says=wrong)
     elif name.endswith("_DISABLE") and whole_number(value) == 0:
-        says = "0 disables nothing: it is as if the variable were not set"
+        says = tr("0 disables nothing: it is as if the variable were not set")
         yield Remark(rule="void_value", level="note", variable=name, value=value, says=says)
         return
     same = {value.upper(), str(whole_number(value))}  # NCCL reads 0x1 as 1
     if known.mistaken_for and (not known.mistaken_at or same & {*known.mistaken_at}):
         yield _mistaken(name, value, known, way)
     if way and known.acts_on and name not in _CHOOSERS and not _OF_PATH[way] & {*known.acts_on}:
-        says = f"it acts on {', '.join(known.acts_on)} and has no effect on this way ({way})"
+        says = tr(
+            "it acts on {ways} and has no effect on this way ({way})",
+            ways=listed(known.acts_on),
+            way=way,
+        )
         off = name.endswith("_ENABLE") and whole_number(value) == 0  # harmless: it was off anyway
         level: Literal["warning", "note"] = "note" if off else "warning"
         yield Remark(rule="no_effect", level=level, variable=name, value=value, says=says)
@@ -119,14 +127,21 @@ def _unknown(
     name: str, value: str, facts: VariableFacts, release: tuple[int, int] | None
 ) -> Remark:
     whose = facts.foreign.get(name) or next(
-        (f"read by {who}" for start, who in facts.prefixes.items() if name.startswith(start)), None
+        (
+            tr("read by {program}", program=who)
+            for start, who in facts.prefixes.items()
+            if name.startswith(start)
+        ),
+        None,
     )
     if whose:
-        says = f"not NCCL's own: {whose}"
+        says = tr("not NCCL's own: {whose}", whose=whose)
         return Remark(rule="foreign", level="note", variable=name, value=value, says=says)
     newest = release_of(facts.newest)
     if release and newest and release > newest:
-        says = f"no release up to {facts.newest} has it; newer ones were not looked at"
+        says = tr(
+            "no release up to {newest} has it; newer ones were not looked at", newest=facts.newest
+        )
         return Remark(rule="unknown", level="warning", variable=name, value=value, says=says)
     says = no_such(name, facts)
     return Remark(rule="unknown", level="error", variable=name, value=value, says=says)
@@ -135,19 +150,21 @@ def _unknown(
 def _by_release(
     name: str, value: str, known: Variable, release: tuple[int, int] | None
 ) -> Iterator[Remark]:
-    instead = f"set {known.instead} instead" if known.instead else None
+    instead = tr("set {name} instead", name=known.instead) if known.instead else None
     since, until, deprecated = map(release_of, (known.since, known.until, known.deprecated))
     if until and (release is None or release > until):
-        says = f"NCCL reads it up to release {known.until} only"
+        says = tr("NCCL reads it up to release {release} only", release=known.until)
         level: Literal["error", "warning"] = "error" if release else "warning"
         yield Remark(
             rule="removed", level=level, variable=name, value=value, says=says, instead=instead
         )
     elif since and release and release < since:
-        says = f"NCCL reads it from release {known.since} on; this one ignores it"
+        says = tr(
+            "NCCL reads it from release {release} on; this one ignores it", release=known.since
+        )
         yield Remark(rule="too_new", level="error", variable=name, value=value, says=says)
     elif deprecated and (release is None or release >= deprecated):
-        says = f"deprecated since release {known.deprecated}"
+        says = tr("deprecated since release {release}", release=known.deprecated)
         yield Remark(
             rule="deprecated",
             level="warning",
@@ -164,20 +181,26 @@ def _value_problem(value: str, known: Variable) -> str | None:
     if known.list_of:
         words = [word for word in _MARKS.split(value.upper()) if word]
         wrong = [word for word in words if word not in map(str.upper, known.list_of)]
-        return f"it knows {', '.join(known.list_of)}, not {', '.join(wrong)}" if wrong else None
+        if not wrong:
+            return None
+        return tr("it knows {words}, not {wrong}", words=listed(known.list_of), wrong=listed(wrong))
     if not known.words and not numbered:
-        return "it is empty" if not value.strip() else None
+        return tr("it is empty") if not value.strip() else None
     if value.upper() in map(str.upper, known.words):
         return None
     number = whole_number(value)
     if known.words and not numbered:
         same = number is not None and any(whole_number(word) == number for word in known.words)
-        return None if same else f"it takes {', '.join(known.words)}"
+        return None if same else tr("it takes {words}", words=listed(known.words))
     least, most = known.least or 0, known.most
     if number is not None and number >= least and (most is None or number <= most):
         return None
-    span = f"{least} to {most}" if most is not None else f"{least} or more"
-    return f"it takes {', '.join((*known.words, span))}"
+    span = (
+        tr("{least} or more", least=least)
+        if most is None
+        else tr("{least} to {most}", least=least, most=most)
+    )
+    return tr("it takes {words}", words=listed((*known.words, span)))
 
 
 def _mistaken(name: str, value: str, known: Variable, way: str | None) -> Remark:
@@ -200,14 +223,15 @@ def _conflict(one: Conflict, chosen: Mapping[str, str]) -> Iterator[Remark]:
     value = chosen.get(one.void)
     if not holds or value is None or value == one.unless:
         return
-    stronger = ", ".join(f"{name}={chosen[name]}" for name in one.when if name != one.void)
+    stronger = listed(f"{name}={chosen[name]}" for name in one.when if name != one.void)
+    either = listed(dict.fromkeys((*one.when, one.void)))
     yield Remark(
         rule="contradiction",
         level="error",
         variable=one.void,
         value=value,
-        says=f"against {stronger}: {one.says}",
-        instead=f"unset one of {', '.join(dict.fromkeys((*one.when, one.void)))}",
+        says=tr("against {settings}: {why}", settings=stronger, why=one.says),
+        instead=tr("unset one of {variables}", variables=either),
     )
 
 
@@ -216,7 +240,7 @@ def _orders(chosen: Mapping[str, str]) -> Iterator[Remark]:
     for least, most in _PAIRS:
         low, high = whole_number(chosen.get(least, "")), whole_number(chosen.get(most, ""))
         if low is not None and high is not None and low > high:
-            says = f"it is above {most}={chosen[most]}"
+            says = tr("it is above {variable}={value}", variable=most, value=chosen[most])
             yield Remark(
                 rule="contradiction",
                 level="error",
@@ -230,7 +254,13 @@ def _sockets(chosen: Mapping[str, str], most: float | None) -> Iterator[Remark]:
     counts = [whole_number(chosen.get(name, "1")) or 1 for name in _SOCKETS]
     if most is not None and counts[0] * counts[1] > most:
         name = next(name for name in _SOCKETS if name in chosen)
-        says = f"{' times '.join(_SOCKETS)} is {counts[0] * counts[1]}, at most {most:g}"
+        allowed = f"{most:g}"
+        says = tr(
+            "{first} times {second} is {n}, at most {most}",
+            **dict(zip(("first", "second"), _SOCKETS, strict=True)),
+            n=counts[0] * counts[1],
+            most=allowed,
+        )
         yield Remark(rule="value", level="error", variable=name, value=chosen[name], says=says)
 
 
@@ -245,7 +275,7 @@ def _debug(chosen: Mapping[str, str]) -> Iterator[Remark]:
                 level="warning",
                 variable=name,
                 value=chosen[name],
-                says="without NCCL_DEBUG=INFO nothing is written that it could choose",
+                says=tr("without NCCL_DEBUG=INFO nothing is written that it could choose"),
                 instead="NCCL_DEBUG=INFO",
             )
 

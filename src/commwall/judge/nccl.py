@@ -8,25 +8,33 @@ from collections.abc import Iterator
 from commwall.judge.finding import Evidence, Finding, Level
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.nccl_log import NcclLog
 from commwall.readers.nccl_tests import NcclTest
 from commwall.readers.topo import Topology
 
-_GRAPH = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,P2P,SHM,NET <your command> 2>&1 | tee log"
+_GRAPH = tr_later(
+    "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,P2P,SHM,NET <your command> 2>&1 | tee log"
+)
 _SIGNS = {
-    "nvls_available": "the switch reduces (NVLS), which only NVLink has",
-    "mnnvl": "multi-node NVLink",
-    "topology_dump": "NVLink in NCCL's topology",
-    "nvlink_path": "all paths between GPUs are NVLink in NCCL's topology",
-    "nvlink_chunk": "the chunk size that NCCL takes for NVLink",
-    "read_suffix_sm80_nvlink": "peers are read from, which NCCL does on A100 over NVLink only",
+    "nvls_available": tr_later("the switch reduces (NVLS), which only NVLink has"),
+    "mnnvl": tr_later("multi-node NVLink"),
+    "topology_dump": tr_later("NVLink in NCCL's topology"),
+    "nvlink_path": tr_later("all paths between GPUs are NVLink in NCCL's topology"),
+    "nvlink_chunk": tr_later("the chunk size that NCCL takes for NVLink"),
+    "read_suffix_sm80_nvlink": tr_later(
+        "peers are read from, which NCCL does on A100 over NVLink only"
+    ),
 }
 _REASONS = {
     "p2p_disabled_between_connected_gpus": (
-        "the driver grants these GPUs no access to each other",
+        tr_later("the driver grants these GPUs no access to each other"),
         "P2P is disabled between connected",
     ),
-    "could_not_enable_p2p": ("CUDA could not enable access between them", "Could not enable P2P"),
+    "could_not_enable_p2p": (
+        tr_later("CUDA could not enable access between them"),
+        "Could not enable P2P",
+    ),
 }
 
 
@@ -51,14 +59,17 @@ def _broken(log: NcclLog) -> bool:
 
 
 def _nvlink(paste: Pasted, log: NcclLog) -> Finding:
-    signs = [_SIGNS[one.sign] for one in log.path_evidence or () if one.sign in _SIGNS]
+    signs = [tr(_SIGNS[one.sign]) for one in log.path_evidence or () if one.sign in _SIGNS]
     return Finding(
         rule="path_inside_host",
         level="good",
-        verdict=f"GPUs of a host reach each other by NVLink: P2P between {_pairs(log)}, "
-        f"and {'; '.join(dict.fromkeys(signs))}",
-        means="the exchange of gradients has the fastest way of the machine",
-        next_step="commwall judge <output of all_reduce_perf> says how much of it is reached",
+        verdict=tr(
+            "GPUs of a host reach each other by NVLink: P2P between {pairs}, and {signs}",
+            pairs=_pairs(log),
+            signs=clauses(dict.fromkeys(signs)),
+        ),
+        means=tr("the exchange of gradients has the fastest way of the machine"),
+        next_step=tr("commwall judge <output of all_reduce_perf> says how much of it is reached"),
         evidence=_lines(paste, log),
     )
 
@@ -68,26 +79,40 @@ def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
     uniform = any(topo.verdict.startswith("nvlink_all") for topo in topologies)
     without = any(topo.nvlink_pair_count == 0 and (topo.pair_count or 0) for topo in topologies)
     if uniform or without:
-        way = "NVLink" if uniform else "PCIe"
-        matrix = f"the topology has {'NVLink between all' if uniform else 'no NVLink between any'}"
+        told = (
+            tr(
+                "GPUs of a host reach each other directly by NVLink: P2P between {pairs}, and the "
+                "topology has NVLink between all pairs",
+                pairs=_pairs(log),
+            )
+            if uniform
+            else tr(
+                "GPUs of a host reach each other directly by PCIe: P2P between {pairs}, and the "
+                "topology has no NVLink between any pairs",
+                pairs=_pairs(log),
+            )
+        )
         return Finding(
             rule="path_inside_host",
             level="good",
-            verdict=f"GPUs of a host reach each other directly by {way}: P2P between "
-            f"{_pairs(log)}, and {matrix} pairs",
-            means="there is no detour through host memory",
+            verdict=told,
+            means=tr("there is no detour through host memory"),
             next_step=None,
             evidence=_lines(paste, log),
         )
-    some = _SIGNS.get(log.nvlink_evidence or "", "")
+    told = tr(
+        "GPUs of a host reach each other directly: P2P between {pairs}, no fallback; whether by "
+        "NVLink or PCIe this log does not prove",
+        pairs=_pairs(log),
+    )
+    if some := _SIGNS.get(log.nvlink_evidence or ""):
+        told = tr("{told} ({sign}, but not for all pairs)", told=told, sign=tr(some))
     return Finding(
         rule="path_inside_host",
         level="note",
-        verdict=f"GPUs of a host reach each other directly: P2P between {_pairs(log)}, "
-        "no fallback; whether by NVLink or PCIe this log does not prove"
-        + (f" ({some}, but not for all pairs)" if some else ""),
-        means="there is no detour through host memory; P2P alone does not say NVLink",
-        next_step=f"nvidia-smi topo -m > topo.txt; or {_GRAPH}",
+        verdict=told,
+        means=tr("there is no detour through host memory; P2P alone does not say NVLink"),
+        next_step=tr("nvidia-smi topo -m > topo.txt; or {command}", command=tr(_GRAPH)),
         evidence=_lines(paste, log),
     )
 
@@ -95,21 +120,23 @@ def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
 def _fallback(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
     pairs = log.fallback_pairs or ()
     kinds = {kind for pair in pairs for kind in (log.pair_transports or {}).get(pair, ())}
-    ways = " and ".join(
-        word
-        for kind, word in (
-            ("SHM", "host memory (SHM)"),
-            ("NET", f"the network stack (NET/{log.network or '?'})"),
-        )
-        if kind in kinds
-    )
+    ways = {
+        "SHM": tr("host memory (SHM)"),
+        "NET": tr("the network stack (NET/{network})", network=log.network or "?"),
+    }
     rest = [p for p, kinds in (log.pair_transports or {}).items() if kinds == ("P2P",)]
-    direct = f"; P2P only between {', '.join(rest[:8])}" if rest else ""
+    told = tr(
+        "ranks {pairs} of one host talk through {ways}",
+        pairs=listed(pairs[:12]),
+        ways=tr(" and ").join(words for kind, words in ways.items() if kind in kinds),
+    )
+    if rest:
+        told = clauses([told, tr("P2P only between {pairs}", pairs=listed(rest[:8]))])
     reason, level, means, next_step = _why(log, scene, "NET" in kinds)
     return Finding(
         rule="path_inside_host",
         level=level,
-        verdict=f"ranks {', '.join(pairs[:12])} of one host talk through {ways}{direct}: {reason}",
+        verdict=tr("{told}: {reason}", told=told, reason=reason),
         means=means,
         next_step=next_step,
         evidence=(*_hop_lines(paste, log, kinds), *_reason_lines(paste, log)),
@@ -120,44 +147,76 @@ def _why(log: NcclLog, scene: Scene, by_network: bool) -> tuple[str, Level, str,
     """Reason, level, meaning and next step of a fallback."""
     nvlink = any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
     told = log.fallback_reason or ()
-    slow = "the slowest hop sets the speed of every ring, so that the exchange of gradients runs at"
-    rate = f"{slow} the rate of {'the network stack' if by_network else 'host memory'}"
+    rate = (
+        tr(
+            "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
+            "at the rate of the network stack"
+        )
+        if by_network
+        else tr(
+            "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
+            "at the rate of host memory"
+        )
+    )
     if user := next((one for one in told if one.startswith("NCCL_P2P_DISABLE=")), None):
         shared = log.env and log.env.get("NCCL_SHM_DISABLE", "0") not in ("", "0")
-        also = " and NCCL_SHM_DISABLE=1 host memory" if by_network and shared else ""
+        choice = tr(
+            "{rate}; that is a choice, not a limit of the machine, and it is not PCIe between GPUs",
+            rate=rate,
+        )
+        unused = [tr("NVLink is there and not used")] if nvlink else []
         return (
-            f"the user's variable {user} disables P2P{also}",
+            tr(
+                "the user's variable {variable} disables P2P and NCCL_SHM_DISABLE=1 host memory",
+                variable=user,
+            )
+            if by_network and shared
+            else tr("the user's variable {variable} disables P2P", variable=user),
             "warning",
-            f"{rate}; that is a choice, not a limit of the machine, and it is not PCIe between GPUs"
-            + ("; NVLink is there and not used" if nvlink else ""),
-            f"unset NCCL_P2P_DISABLE (also in /etc/nccl.conf, ~/.nccl.conf); {LOG}",
+            clauses([choice, *unused]),
+            tr(
+                "unset NCCL_P2P_DISABLE (also in /etc/nccl.conf, ~/.nccl.conf); {then}",
+                then=tr(LOG),
+            ),
         )
     known = next((_REASONS[one][0] for one in told if one in _REASONS), None)
     if known:
         return (
-            known,
+            tr(known),
             "warning",
-            f"{rate}. GeForce cards from the 4090 on never get access from the maker's driver: no "
-            "defect then",
+            tr(
+                "{rate}. GeForce cards from the 4090 on never get access from the maker's driver: "
+                "no defect then",
+                rate=rate,
+            ),
             "nvidia-smi topo -p2p r; sudo dmesg | grep -iE 'iommu|acs'",
         )
     return (
-        "the log gives no reason; NCCL does so where GPUs are farther apart than it uses P2P for, "
-        "as across CPU sockets",
+        tr(
+            "the log gives no reason; NCCL does so where GPUs are farther apart than it uses P2P "
+            "for, as across CPU sockets"
+        ),
         "warning",
-        f"{rate}; across sockets that can be the faster choice, so measure before forcing P2P",
-        "nvidia-smi topo -m; compare busbw with NCCL_P2P_LEVEL=SYS (it may be slower or hang)",
+        tr(
+            "{rate}; across sockets that can be the faster choice, so measure before forcing P2P",
+            rate=rate,
+        ),
+        tr("nvidia-smi topo -m; compare busbw with NCCL_P2P_LEVEL=SYS (it may be slower or hang)"),
     )
 
 
 def _unknown(paste: Pasted, log: NcclLog) -> Finding:
-    cut = "no line names a channel between two ranks" if not log.transports else "lines are missing"
+    cut = (
+        tr("lines are missing")
+        if log.transports
+        else tr("no line names a channel between two ranks")
+    )
     return Finding(
         rule="path_inside_host",
         level="unknown",
-        verdict=f"this log does not say how GPUs of one host reach each other: {cut}",
-        means="no fallback that is seen is not the same as no fallback",
-        next_step=LOG,
+        verdict=tr("this log does not say how GPUs of one host reach each other: {why}", why=cut),
+        means=tr("no fallback that is seen is not the same as no fallback"),
+        next_step=tr(LOG),
         evidence=_lines(paste, log) or paste.find("NCCL version|NCCL INFO"),
     )
 
@@ -169,9 +228,11 @@ def start(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="nvlink_broken",
                 level="fault",
-                verdict="GPUs that NVLink joins are refused access to each other: NCCL stops",
-                means="no job over these GPUs starts; it points at hardware or the fabric, and "
-                "ignoring the message only hides it",
+                verdict=tr("GPUs that NVLink joins are refused access to each other: NCCL stops"),
+                means=tr(
+                    "no job over these GPUs starts; it points at hardware or the fabric, and "
+                    "ignoring the message only hides it"
+                ),
                 next_step="nvidia-smi nvlink -s; dmesg | grep -i xid; systemctl status "
                 "nvidia-fabricmanager",
                 evidence=paste.find("P2P is disabled between NVLINK connected"),
@@ -181,20 +242,26 @@ def start(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="start_unfinished",
                 level="unknown",
-                verdict=f"{done} of {log.nranks or 'unknown'} ranks say that the start is "
-                "complete: the log is cut off, or the start hangs",
-                means="if it hangs where GPUs talk by P2P over PCIe, ACS or IOMMU are suspects",
-                next_step="wait a minute and paste the whole log; if it hangs: "
-                "NCCL_P2P_DISABLE=1 <your command>, and sudo lspci -vvv | grep -i acsctl",
+                verdict=tr(
+                    "{n} of {all} ranks say that the start is complete: the log is cut off, or the "
+                    "start hangs",
+                    n=done,
+                    all=log.nranks or tr("unknown"),
+                ),
+                means=tr("if it hangs where GPUs talk by P2P over PCIe, ACS or IOMMU are suspects"),
+                next_step=tr(
+                    "wait a minute and paste the whole log; if it hangs: NCCL_P2P_DISABLE=1 <your "
+                    "command>, and sudo lspci -vvv | grep -i acsctl"
+                ),
                 evidence=(paste.at(log.transports[-1].line),),
             )
         elif log.init_complete is False and "shm" not in " ".join(log.errors or ()):
             yield Finding(
                 rule="start_failed",
                 level="fault",
-                verdict="NCCL's start failed",
-                means="no rate can be judged",
-                next_step=_GRAPH,
+                verdict=tr("NCCL's start failed"),
+                means=tr("no rate can be judged"),
+                next_step=tr(_GRAPH),
                 evidence=paste.find(r"NCCL WARN (?!.*libibverbs)|Test NCCL failure|init\.cc"),
             )
 
@@ -211,16 +278,18 @@ def switch_reduction(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="nvls",
                 level="good",
-                verdict="the NVSwitch reduces (NVLS): all-reduce is not bound to rings",
-                means="busbw of all-reduce may exceed the link's rate, because its factor is that "
-                "of a ring; compare only with values that were reached with NVLS",
+                verdict=tr("the NVSwitch reduces (NVLS): all-reduce is not bound to rings"),
+                means=tr(
+                    "busbw of all-reduce may exceed the link's rate, because its factor is that of "
+                    "a ring; compare only with values that were reached with NVLS"
+                ),
                 evidence=paste.find("NVLS multicast support is available"),
             )
 
 
 def _pairs(log: NcclLog) -> str:
     count = sum("P2P" in kinds for kinds in (log.pair_transports or {}).values())
-    return f"all {count} pairs that talk" if count != 1 else "the pair that talks"
+    return tr("the pair that talks") if count == 1 else tr("all {n} pairs that talk", n=count)
 
 
 def _lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:

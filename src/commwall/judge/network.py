@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from commwall.judge.finding import Finding
 from commwall.judge.lint import lint
 from commwall.judge.scene import Scene
+from commwall.language.translate import listed, tr
 from commwall.readers.nccl_log import NcclLog
 
 _WAYS = {"nvlink": "nvlink", "shm": "host_staged", "net": "socket"}
@@ -23,24 +24,28 @@ def socket(scene: Scene) -> Iterator[Finding]:
             continue
         lost = "ofi_plugin_init_failed" in (log.errors or ())
         reason = (
-            "the OFI plug-in failed to start"
+            tr("the OFI plug-in failed to start")
             if lost
-            else "libibverbs is missing, so that InfiniBand and RoCE cannot be used"
+            else tr("libibverbs is missing, so that InfiniBand and RoCE cannot be used")
             if "ib_verbs_missing" in (log.messages or ())
-            else "no InfiniBand or RoCE device is found"
+            else tr("no InfiniBand or RoCE device is found")
             if "ib_no_device" in (log.messages or ())
-            else "the log gives no reason"
+            else tr("the log gives no reason")
         )
         yield Finding(
             rule="network",
             level="warning" if several else "note",
-            verdict=f"NCCL's network is TCP sockets: {reason}",
-            means="traffic between hosts runs at a fraction of a fast card's rate and costs CPU: "
-            "data-parallel training over hosts is bound by it"
+            verdict=tr("NCCL's network is TCP sockets: {reason}", reason=reason),
+            means=tr(
+                "traffic between hosts runs at a fraction of a fast card's rate and costs CPU: "
+                "data-parallel training over hosts is bound by it"
+            )
             if several
-            else "it matters only with several hosts: inside this one no traffic takes it",
-            next_step="in the container: ibv_devinfo; mount /dev/infiniband and install "
-            "libibverbs, or repair the plug-in (fi_info -p efa)",
+            else tr("it matters only with several hosts: inside this one no traffic takes it"),
+            next_step=tr(
+                "in the container: ibv_devinfo; mount /dev/infiniband and install libibverbs, or "
+                "repair the plug-in (fi_info -p efa)"
+            ),
             evidence=(
                 *paste.find("Failed to open libibverbs|initialization failed|No device found"),
                 *paste.find("Using network Socket|NET/Socket : Using"),
@@ -57,22 +62,38 @@ def direct_memory(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="gpudirect",
                 level="good",
-                verdict=f"network cards ({log.network}) reach GPU memory directly (GDRDMA)",
-                means="traffic between hosts makes no detour through host memory; NET between "
-                "ranks of different hosts is no fallback",
+                verdict=tr(
+                    "network cards ({network}) reach GPU memory directly (GDRDMA)",
+                    network=log.network,
+                ),
+                means=tr(
+                    "traffic between hosts makes no detour through host memory; NET between ranks "
+                    "of different hosts is no fallback"
+                ),
                 evidence=paste.find("GDRDMA"),
             )
         else:
-            far = "gdr_disabled_distance" in (log.messages or ())
+            reason = (
+                tr("card and GPU are too far apart")
+                if "gdr_disabled_distance" in (log.messages or ())
+                else tr("the log gives no reason")
+            )
             yield Finding(
                 rule="gpudirect",
                 level="warning",
-                verdict=f"the network ({log.network}) does not reach GPU memory directly: "
-                + ("card and GPU are too far apart" if far else "the log gives no reason"),
-                means="traffic between hosts goes through host memory: less bandwidth, and more "
-                "load on the CPU",
-                next_step="nvidia-smi topo -m (GPU to NIC); lsmod | grep nvidia_peermem; a card "
-                "near each GPU, before NCCL_NET_GDR_LEVEL is raised",
+                verdict=tr(
+                    "the network ({network}) does not reach GPU memory directly: {reason}",
+                    network=log.network,
+                    reason=reason,
+                ),
+                means=tr(
+                    "traffic between hosts goes through host memory: less bandwidth, and more load "
+                    "on the CPU"
+                ),
+                next_step=tr(
+                    "nvidia-smi topo -m (GPU to NIC); lsmod | grep nvidia_peermem; a card near "
+                    "each GPU, before NCCL_NET_GDR_LEVEL is raised"
+                ),
                 evidence=(
                     *paste.find("GPU Direct RDMA Disabled"),
                     *paste.find(r"via NET/(?!Socket)"),
@@ -113,11 +134,17 @@ def affinity(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="cpu_affinity",
                 level="warning",
-                verdict=f"the process of GPU {', '.join(dict.fromkeys(single))} is bound to one "
-                "processor",
-                means="NCCL's threads and the data loader share it; a launcher's binding is a "
-                "usual cause of slow processes",
-                next_step="taskset -pc <pid>; compare with NCCL_IGNORE_CPU_AFFINITY=1 and without "
-                "the launcher's binding",
+                verdict=tr(
+                    "the process of GPU {gpus} is bound to one processor",
+                    gpus=listed(dict.fromkeys(single)),
+                ),
+                means=tr(
+                    "NCCL's threads and the data loader share it; a launcher's binding is a usual "
+                    "cause of slow processes"
+                ),
+                next_step=tr(
+                    "taskset -pc <pid>; compare with NCCL_IGNORE_CPU_AFFINITY=1 and without the "
+                    "launcher's binding"
+                ),
                 evidence=paste.find(f"Setting affinity for GPU {single[0]} "),
             )

@@ -9,15 +9,18 @@ from collections.abc import Iterator, Mapping
 
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.smi_csv import CsvTable, Value
 from commwall.readers.smi_q import Query
 from commwall.schema.units import rate_text
 
-UNDER_LOAD = (
+UNDER_LOAD = tr_later(
     "under load: nvidia-smi --query-gpu=index,utilization.gpu,pcie.link.gen.current,"
     "pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max --format=csv"
 )
-_SLOT = "sudo lspci -vv -s <bus id> | grep -E 'LnkCap|LnkSta'; slot, riser, bifurcation in firmware"
+_SLOT = tr_later(
+    "sudo lspci -vv -s <bus id> | grep -E 'LnkCap|LnkSta'; slot, riser, bifurcation in firmware"
+)
 
 
 def widths(scene: Scene) -> Iterator[Finding]:
@@ -27,16 +30,25 @@ def widths(scene: Scene) -> Iterator[Finding]:
             loaded = _loaded(scene, row)
             at_best = row.get("gen_current") == row.get("gen_max") and row.get("gen_max")
             lanes, most = row["width_current"], row["width_max"]
-            doubt = "" if loaded or at_best else "; read at a lowered generation, so maybe idle"
+            told = tr(
+                "{gpu}: PCIe link of {lanes} lanes, {most} are possible{rate}",
+                gpu=_name(row),
+                lanes=lanes,
+                most=most,
+                rate=_rate(scene, row, lanes),
+            )
+            doubt = tr("read at a lowered generation, so maybe idle")
             yield Finding(
                 rule="pcie_width",
                 level="warning" if loaded or at_best else "unknown",
-                verdict=f"{_name(row)}: PCIe link of {lanes} lanes, {most} are possible"
-                + _rate(scene, row, lanes)
-                + doubt,
-                means="all traffic of this GPU to host, network and GPUs without NVLink has this "
-                "bound, and a job over all GPUs waits for its slowest",
-                next_step=_SLOT if loaded or at_best else f"{UNDER_LOAD}; then: {_SLOT}",
+                verdict=told if loaded or at_best else clauses([told, doubt]),
+                means=tr(
+                    "all traffic of this GPU to host, network and GPUs without NVLink has this "
+                    "bound, and a job over all GPUs waits for its slowest"
+                ),
+                next_step=tr(_SLOT)
+                if loaded or at_best
+                else tr("{first}; then: {second}", first=tr(UNDER_LOAD), second=tr(_SLOT)),
                 evidence=_line(paste, row),
                 sources=_source(scene, row),
             )
@@ -47,16 +59,19 @@ def generations(scene: Scene) -> Iterator[Finding]:
     for paste, row in _rows(scene):
         if row.get("low_gen_maybe_idle"):
             loaded = _loaded(scene, row)
-            now, most = row["gen_current"], row["gen_max"]
+            told = {"gpu": _name(row), "now": row["gen_current"], "most": row["gen_max"]}
             yield Finding(
                 rule="pcie_generation",
                 level="warning" if loaded else "unknown",
-                verdict=f"{_name(row)}: PCIe generation {now} of {most}"
-                + (" under load" if loaded else ", which an idle GPU shows too"),
-                means="each generation halves the rate to host and other GPUs"
+                verdict=tr("{gpu}: PCIe generation {now} of {most} under load", **told)
                 if loaded
-                else "whether the link is slow cannot be said from an idle reading",
-                next_step=_SLOT if loaded else UNDER_LOAD,
+                else tr(
+                    "{gpu}: PCIe generation {now} of {most}, which an idle GPU shows too", **told
+                ),
+                means=tr("each generation halves the rate to host and other GPUs")
+                if loaded
+                else tr("whether the link is slow cannot be said from an idle reading"),
+                next_step=tr(_SLOT) if loaded else tr(UNDER_LOAD),
                 evidence=_line(paste, row),
             )
 
@@ -70,8 +85,8 @@ def whole(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="pcie_full",
                 level="good",
-                verdict=f"PCIe at its best: {', '.join(sorted({_name(row) for row in full}))}",
-                means="these links are not what slows traffic down",
+                verdict=tr("PCIe at its best: {gpus}", gpus=listed(sorted(set(map(_name, full))))),
+                means=tr("these links are not what slows traffic down"),
                 evidence=_line(paste, full[0]),
             )
         lost = [row for row in rows if row["degraded_width"] is None]
@@ -79,8 +94,8 @@ def whole(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="pcie_untold",
                 level="unknown",
-                verdict=f"{', '.join(_name(row) for row in lost)}: width of the link unavailable",
-                means="nothing can be said of this link; it is not a link of width 0",
+                verdict=tr("{gpus}: width of the link unavailable", gpus=listed(map(_name, lost))),
+                means=tr("nothing can be said of this link; it is not a link of width 0"),
                 next_step="sudo lspci -vv -s <bus id> | grep -E 'LnkCap|LnkSta'",
                 evidence=_line(paste, lost[0]),
             )
@@ -95,16 +110,32 @@ def queried(scene: Scene) -> Iterator[Finding]:
             old = (gpu.pcie_generation or 0) < (gpu.pcie_generation_max or 0)
             known = gpu.pcie_width is not None and gpu.pcie_generation is not None
             if known and (narrow or old):
+                resting = old and idle
+                told = {
+                    "gpu": at,
+                    "generation": gpu.pcie_generation,
+                    "newest": gpu.pcie_generation_max,
+                    "lanes": gpu.pcie_width,
+                    "most": gpu.pcie_width_max,
+                }
                 yield Finding(
                     rule="pcie_width" if narrow else "pcie_generation",
-                    level="unknown" if old and idle else "warning",
-                    verdict=f"GPU{at}: PCIe generation {gpu.pcie_generation} of "
-                    f"{gpu.pcie_generation_max}, {gpu.pcie_width} of {gpu.pcie_width_max} lanes"
-                    + (", which an idle GPU may show" if old and idle else ""),
-                    means="a job over all GPUs waits for the slowest link"
-                    if not (old and idle)
-                    else "whether the link is slow cannot be said from an idle reading",
-                    next_step=UNDER_LOAD if old and idle else _SLOT,
+                    level="unknown" if resting else "warning",
+                    verdict=tr(
+                        "GPU{gpu}: PCIe generation {generation} of {newest}, {lanes} of {most} "
+                        "lanes, which an idle GPU may show",
+                        **told,
+                    )
+                    if resting
+                    else tr(
+                        "GPU{gpu}: PCIe generation {generation} of {newest}, {lanes} of {most} "
+                        "lanes",
+                        **told,
+                    ),
+                    means=tr("whether the link is slow cannot be said from an idle reading")
+                    if resting
+                    else tr("a job over all GPUs waits for the slowest link"),
+                    next_step=tr(UNDER_LOAD) if resting else tr(_SLOT),
                     evidence=paste.below(gpu.bus_id, "Link Width" if narrow else "PCIe Generation"),
                 )
 
@@ -130,7 +161,11 @@ def _rate(scene: Scene, row: Mapping[str, Value], lanes: Value) -> str:
     if not isinstance(generation, int) or not isinstance(lanes, int):
         return ""
     rate = scene.facts.pcie_bytes_per_s(generation, lanes)
-    return f" (at most {rate_text(rate)} per direction at generation {generation})" if rate else ""
+    if not rate:
+        return ""
+    return tr(
+        " (at most {rate} per direction at generation {n})", rate=rate_text(rate), n=generation
+    )
 
 
 def _source(scene: Scene, row: Mapping[str, Value]) -> tuple[str, ...]:
@@ -143,7 +178,7 @@ def _name(row: Mapping[str, Value]) -> str:
     for key in ("index", "bus_id", "uuid", "name"):
         if row.get(key) is not None:
             return f"GPU{row[key]}" if key == "index" else f"GPU {row[key]}"
-    return "a GPU"
+    return tr("a GPU")
 
 
 def _line(paste: Pasted, row: Mapping[str, Value]) -> tuple[Evidence, ...]:
@@ -153,4 +188,4 @@ def _line(paste: Pasted, row: Mapping[str, Value]) -> tuple[Evidence, ...]:
             found = paste.find(pattern.format(row[key]))
             if found:
                 return found
-    return paste.whole("the table")
+    return paste.whole(tr("the table"))

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from commwall.judge.finding import Finding
 from commwall.judge.scene import Scene
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.dmon import Samples
 from commwall.readers.reading import UNAVAILABLE
 from commwall.readers.smi_csv import CsvTable, Value
 from commwall.readers.smi_q import QueriedGpu, Query
-from commwall.readers.smi_table import Table
+from commwall.readers.smi_table import Table, TableGpu
 
 _POWER_CAP = "SW Power Cap"
 _BRAKES = ("HW Slowdown", "HW Thermal Slowdown", "HW Power Brake Slowdown", "SW Thermal Slowdown")
@@ -22,7 +23,11 @@ _BITS = {
     0x40: "HW Thermal Slowdown",
     0x80: "HW Power Brake Slowdown",
 }
-_LOOK = "nvidia-smi -q -d POWER,PERFORMANCE,CLOCK (under load)"
+_LOOK = tr_later("nvidia-smi -q -d POWER,PERFORMANCE,CLOCK (under load)")
+
+_COOL = tr_later("nvidia-smi -q -d TEMPERATURE,POWER; fans, air flow, power supply")
+_SLOWED = tr_later("heat or power supply slows this GPU, and every job that includes it")
+_LIMITED = tr_later("it computes slower than its peers, and a job waits for its slowest GPU")
 
 
 def caps(scene: Scene) -> Iterator[Finding]:
@@ -37,23 +42,35 @@ def caps(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="power_cap",
                     level="unknown",
-                    verdict=f"GPU{at}: power cap active, its draw or limit is not told",
-                    means="whether that is the normal cap at full load cannot be said",
-                    next_step=_LOOK,
+                    verdict=tr("GPU{gpu}: power cap active, its draw or limit is not told", gpu=at),
+                    means=tr("whether that is the normal cap at full load cannot be said"),
+                    next_step=tr(_LOOK),
                     evidence=evidence,
                 )
                 continue
+            watts = {"gpu": at, "draw": f"{draw:g}", "limit": f"{limit:g}"}
             near = draw >= scene.facts.thresholds.near_power_limit_share.value * limit
             yield Finding(
                 rule="power_cap",
                 level="note" if near else "warning",
-                verdict=f"GPU{at}: power cap active at {draw:g} of {limit:g} W"
-                + (", normal at full load" if near else ", far below its limit"),
-                means="the cap bounds compute; differences between links can hide behind it"
+                verdict=tr(
+                    "GPU{gpu}: power cap active at {draw} of {limit} W, normal at full load",
+                    **watts,
+                )
                 if near
-                else "something else holds power down: a cap by the board's controller, a power "
-                "supply or a missing cable; the GPU computes slower than others",
-                next_step=None if near else f"{_LOOK}; power cables, supply, limits of the BMC",
+                else tr(
+                    "GPU{gpu}: power cap active at {draw} of {limit} W, far below its limit",
+                    **watts,
+                ),
+                means=tr("the cap bounds compute; differences between links can hide behind it")
+                if near
+                else tr(
+                    "something else holds power down: a cap by the board's controller, a power "
+                    "supply or a missing cable; the GPU computes slower than others"
+                ),
+                next_step=None
+                if near
+                else tr("{command}; power cables, supply, limits of the BMC", command=tr(_LOOK)),
                 evidence=evidence,
             )
 
@@ -67,9 +84,9 @@ def brakes(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="slowdown",
                     level="warning",
-                    verdict=f"GPU{at}: {', '.join(active)} is active",
-                    means="heat or power supply slows this GPU, and every job that includes it",
-                    next_step="nvidia-smi -q -d TEMPERATURE,POWER; fans, air flow, power supply",
+                    verdict=_active_text(f"GPU{at}", active),
+                    means=tr(_SLOWED),
+                    next_step=tr(_COOL),
                     evidence=paste.below(gpu.bus_id, rf"{active[0]} +: Active"),
                 )
 
@@ -82,9 +99,8 @@ def limits(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="power_limit",
                     level="warning",
-                    verdict=f"GPU{at}: limited to {gpu.power_limit_w:g} W, "
-                    f"{gpu.default_limit_w:g} W is its default",
-                    means="it computes slower than its peers, and a job waits for its slowest GPU",
+                    verdict=_limited_text(f"GPU{at}", gpu.power_limit_w, gpu.default_limit_w),
+                    means=tr(_LIMITED),
                     next_step=f"sudo nvidia-smi -i {at} -pl {gpu.default_limit_w:g}",
                     evidence=paste.below(gpu.bus_id, rf"Power Limit +: {gpu.power_limit_w:.2f} W"),
                 )
@@ -100,32 +116,39 @@ def steady(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="clocks",
                 level="good",
-                verdict=f"nothing lowers the clocks of {_list(fine)}",
-                means="idle is no slowdown; only a reading under load shows what a job meets",
-                next_step=_LOOK if _idle(query) else None,
+                verdict=tr("nothing lowers the clocks of {gpus}", gpus=_list(fine)),
+                means=tr("idle is no slowdown; only a reading under load shows what a job meets"),
+                next_step=tr(_LOOK) if _idle(query) else None,
                 evidence=paste.find(r"Clocks (?:Event|Throttle) Reasons"),
             )
         told = [(at, gpu) for at, gpu in gpus if at in lost]
         for at, gpu in told:
             instant = gpu.instant_power_w
-            also = f"; its instantaneous draw is {instant:g} W" if _is_number(instant) else ""
+            field = (gpu.power_draw_field or "power draw").lower()
+            untold = tr("GPU{gpu}: {field} is unavailable", gpu=at, field=field)
+            also = _is_number(instant)
+            watts = f"{instant:g}" if also else ""
             yield Finding(
                 rule="power_untold",
                 level="note" if also else "unknown",
-                verdict=f"GPU{at}: {(gpu.power_draw_field or 'power draw').lower()} is unavailable"
-                f"{also}",
-                means="energy cannot be counted from it; it is not 0 W",
-                next_step=None if also else "use the energy counter, or leave energy out",
+                verdict=clauses([untold, tr("its instantaneous draw is {watts} W", watts=watts)])
+                if also
+                else untold,
+                means=tr("energy cannot be counted from it; it is not 0 W"),
+                next_step=None if also else tr("use the energy counter, or leave energy out"),
                 evidence=paste.below(gpu.bus_id, r"Power Draw +: "),
             )
         for at, gpu in gpus:
             if _is_number(gpu.power_draw_w) and gpu.throttle_active is None:
+                drawn = f"{gpu.power_draw_w:g}"
                 yield Finding(
                     rule="power",
                     level="note",
-                    verdict=f"GPU{at}: draws {gpu.power_draw_w:g} of {_watts(gpu)}",
-                    means="whether something lowers its clocks this file does not say",
-                    next_step=_LOOK,
+                    verdict=tr(
+                        "GPU{gpu}: draws {draw} of {limit}", gpu=at, draw=drawn, limit=_watts(gpu)
+                    ),
+                    means=tr("whether something lowers its clocks this file does not say"),
+                    next_step=tr(_LOOK),
                     evidence=paste.below(gpu.bus_id, rf"Power Draw +: {gpu.power_draw_w:.2f} W"),
                 )
 
@@ -139,24 +162,28 @@ def tables(scene: Scene) -> Iterator[Finding]:
         ]
         draws = [row["power_draw_w"] for row in rows if _is_number(row["power_draw_w"])]
         if draws:
-            least, most = min(map(_float, draws)), max(map(_float, draws))
             yield Finding(
                 rule="power",
                 level="note",
-                verdict=f"power of {table.gpu_count or 'some'} GPU(s): "
-                + (f"{least:g} to {most:g} W" if most > least else f"{most:g} W")
-                + f" in {len(draws)} reading(s)",
-                means="single readings are no energy; one GPU that idles while another works shows "
-                "a job that does not use both",
-                next_step="nvidia-smi -q -d POWER,PERFORMANCE (limits, lowered clocks)",
+                verdict=tr(
+                    "power of {gpus} GPU(s): {power} W in {n} reading(s)",
+                    gpus=table.gpu_count or tr("some"),
+                    power=_span(draws),
+                    n=len(draws),
+                ),
+                means=tr(
+                    "single readings are no energy; one GPU that idles while another works shows a "
+                    "job that does not use both"
+                ),
+                next_step=tr("nvidia-smi -q -d POWER,PERFORMANCE (limits, lowered clocks)"),
                 evidence=paste.find("power.draw"),
             )
         if untold:
             yield Finding(
                 rule="power_untold",
                 level="unknown",
-                verdict="power draw or limit of a GPU is unavailable",
-                means="a share of the limit cannot be told; it is not 0 W",
+                verdict=tr("power draw or limit of a GPU is unavailable"),
+                means=tr("a share of the limit cannot be told; it is not 0 W"),
                 next_step="nvidia-smi -q -d POWER",
                 evidence=paste.find(r"\[?N/A\]?|Not Supported"),
             )
@@ -166,15 +193,15 @@ def reasons(scene: Scene) -> Iterator[Finding]:
     """CSV: reasons of lowered clocks, as words or as a mask, and lowered limits."""
     for paste, table in scene.of(CsvTable):
         for row in table.rows or ():
-            gpu = f"GPU{row['index']}" if "index" in row else "a GPU"
+            gpu = f"GPU{row['index']}" if "index" in row else tr("a GPU")
             active = [one for one in _active(row) if one in _BRAKES]
             if active:
                 yield Finding(
                     rule="slowdown",
                     level="warning",
-                    verdict=f"{gpu}: {', '.join(active)} is active",
-                    means="heat or power supply slows this GPU, and every job that includes it",
-                    next_step="nvidia-smi -q -d TEMPERATURE,POWER; fans, air flow, power supply",
+                    verdict=_active_text(gpu, active),
+                    means=tr(_SLOWED),
+                    next_step=tr(_COOL),
                     evidence=paste.find("reasons"),
                 )
             limit, default = row.get("power_limit_w"), row.get("power_default_limit_w")
@@ -182,8 +209,8 @@ def reasons(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="power_limit",
                     level="warning",
-                    verdict=f"{gpu}: limited to {limit:g} W, {default:g} W is its default",
-                    means="it computes slower than its peers, and a job waits for its slowest GPU",
+                    verdict=_limited_text(gpu, limit, default),
+                    means=tr(_LIMITED),
                     next_step=f"sudo nvidia-smi -pl {default:g}",
                     evidence=paste.find(r"power\.default_limit"),
                 )
@@ -210,18 +237,13 @@ def _active(row: Mapping[str, Value]) -> list[str]:
 def overview(scene: Scene) -> Iterator[Finding]:
     """The table that nvidia-smi prints without an option."""
     for paste, table in scene.of(Table):
-        told = [
-            f"GPU{gpu.index} {gpu.name}, {gpu.power_draw_w:g} of {gpu.power_limit_w:g} W"
-            if _is_number(gpu.power_draw_w) and _is_number(gpu.power_limit_w)
-            else f"GPU{gpu.index} {gpu.name}, power unavailable"
-            for gpu in table.gpus or ()
-        ]
+        told = [_overview_text(gpu) for gpu in table.gpus or ()]
         if told:
             yield Finding(
                 rule="overview",
                 level="note",
-                verdict=f"{len(told)} GPU(s): {'; '.join(told)}",
-                means="this table says nothing of links, and of power at one moment only",
+                verdict=tr("{n} GPU(s): {gpus}", n=len(told), gpus=clauses(told)),
+                means=tr("this table says nothing of links, and of power at one moment only"),
                 next_step="nvidia-smi topo -m; nvidia-smi nvlink -s; nvidia-smi -q -d POWER",
                 evidence=paste.find("NVIDIA-SMI"),
             )
@@ -236,35 +258,78 @@ def samples(scene: Scene) -> Iterator[Finding]:
             f"GPU{one['gpu']}" for one in found.samples if "pwr_w" in one and one["pwr_w"] is None
         ]
         power = [one["pwr_w"] for one in found.samples if one.get("pwr_w") is not None]
-        told = (
-            f"power {min(map(_float, power)):g} to {max(map(_float, power)):g} W"
-            if power
-            else "power unavailable"
-            if found.has_power
-            else "no column of power"
-        )
-        lost = f"; unavailable for {', '.join(dict.fromkeys(named))}" if named and power else ""
+        told = [
+            tr(
+                "{n} samples of {gpus} GPU(s): {power}",
+                n=len(found.samples),
+                gpus=found.gpu_count,
+                power=_power_text(found, power),
+            )
+        ]
+        if named and power:
+            told.append(tr("unavailable for {gpus}", gpus=listed(dict.fromkeys(named))))
+        if _has(found, "pci"):
+            told.append(tr("traffic over PCIe is in its columns"))
         hot = [f"GPU{one['gpu']}" for one in found.samples if one.get("tviol_bool")]
         if hot:
             yield Finding(
                 rule="slowdown",
                 level="warning",
-                verdict=f"{', '.join(dict.fromkeys(hot))}: clocks lowered by heat in some sample",
-                means="a hot GPU slows every job that includes it",
-                next_step="nvidia-smi -q -d TEMPERATURE; fans, air flow",
+                verdict=tr(
+                    "{gpus}: clocks lowered by heat in some sample",
+                    gpus=listed(dict.fromkeys(hot)),
+                ),
+                means=tr("a hot GPU slows every job that includes it"),
+                next_step=tr("nvidia-smi -q -d TEMPERATURE; fans, air flow"),
                 evidence=paste.find(r"\btviol\b"),
             )
-        traffic = "; traffic over PCIe is in its columns" if _has(found, "pci") else ""
         yield Finding(
             rule="samples",
             level="note",
-            verdict=f"{len(found.samples)} samples of {found.gpu_count} GPU(s): {told}{lost}"
-            f"{traffic}",
-            means="column mem is the time in which memory was busy, not its bandwidth; traffic by "
-            "NVLink is in no column of it. A dash is not 0",
-            next_step="nvidia-smi -q -d PERFORMANCE (lowered clocks); nvidia-smi nvlink -gt d",
+            verdict=clauses(told),
+            means=tr(
+                "column mem is the time in which memory was busy, not its bandwidth; traffic by "
+                "NVLink is in no column of it. A dash is not 0"
+            ),
+            next_step=tr("nvidia-smi -q -d PERFORMANCE (lowered clocks); nvidia-smi nvlink -gt d"),
             evidence=paste.find(r"^[# \t]*#[ \t]*gpu\b"),
         )
+
+
+def _power_text(found: Samples, power: Sequence[object]) -> str:
+    """Least and most of the samples' powers [W], or why there is none."""
+    if not power:
+        return tr("power unavailable") if found.has_power else tr("no column of power")
+    least, most = (f"{end(map(_float, power)):g}" for end in (min, max))
+    return tr("power {least} to {most} W", least=least, most=most)
+
+
+def _active_text(gpu: str, reasons: Sequence[str]) -> str:
+    return tr("{gpu}: {reasons} is active", gpu=gpu, reasons=listed(reasons))
+
+
+def _limited_text(gpu: str, limit_w: object, default_w: object) -> str:
+    limit, default = (f"{_float(watts):g}" for watts in (limit_w, default_w))
+    return tr(
+        "{gpu}: limited to {limit} W, {default} W is its default",
+        gpu=gpu,
+        limit=limit,
+        default=default,
+    )
+
+
+def _overview_text(gpu: TableGpu) -> str:
+    told = {"gpu": gpu.index, "name": gpu.name}
+    if not _is_number(gpu.power_draw_w) or not _is_number(gpu.power_limit_w):
+        return tr("GPU{gpu} {name}, power unavailable", **told)
+    draw, limit = (f"{_float(watts):g}" for watts in (gpu.power_draw_w, gpu.power_limit_w))
+    return tr("GPU{gpu} {name}, {draw} of {limit} W", **told, draw=draw, limit=limit)
+
+
+def _span(values: Sequence[object]) -> str:
+    """Least and most of some numbers; once where they are one."""
+    least, most = (f"{end(map(_float, values)):g}" for end in (min, max))
+    return least if least == most else tr("{least} to {most}", least=least, most=most)
 
 
 def _has(found: Samples, part: str) -> bool:
@@ -280,7 +345,7 @@ def _float(value: object) -> float:
 
 
 def _watts(gpu: QueriedGpu) -> str:
-    return f"{gpu.power_limit_w:g} W" if _is_number(gpu.power_limit_w) else "an unknown limit"
+    return f"{gpu.power_limit_w:g} W" if _is_number(gpu.power_limit_w) else tr("an unknown limit")
 
 
 def _untold(gpu: QueriedGpu) -> bool:
@@ -292,4 +357,4 @@ def _idle(query: Query) -> bool:
 
 
 def _list(numbers: Sequence[int]) -> str:
-    return ", ".join(f"GPU{number}" for number in numbers)
+    return listed(f"GPU{number}" for number in numbers)

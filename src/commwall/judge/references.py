@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 from commwall.judge.bounds import Bound
 from commwall.judge.scene import Pasted, Scene, names_in
+from commwall.language.translate import tr
 from commwall.schema.achieved import LinkPath
 from commwall.schema.collective import Collective
 from commwall.schema.facts import Figure
@@ -79,6 +80,15 @@ def nearest_of(fitting: Sequence[Reference], rate: float, scene: Scene) -> Refer
 def words_of(reference: Reference) -> str:
     """What others reach, in words."""
     rates = (reference.least_bytes_per_s, reference.most_bytes_per_s)
-    span = " to ".join(dict.fromkeys(map(rate_text, rates)))
-    algorithm = {"ring": " by rings", "nvls": " with reduction in the switch (NVLS)"}
-    return f"others reach {span}{algorithm.get(reference.algorithm or '', '')}"
+    span = span_text(*rates)
+    if reference.algorithm == "ring":
+        return tr("others reach {rates} by rings", rates=span)
+    if reference.algorithm == "nvls":
+        return tr("others reach {rates} with reduction in the switch (NVLS)", rates=span)
+    return tr("others reach {rates}", rates=span)
+
+
+def span_text(least_bytes_per_s: float, most_bytes_per_s: float) -> str:
+    """Two rates in words; once where the words are the same."""
+    least, most = rate_text(least_bytes_per_s), rate_text(most_bytes_per_s)
+    return least if least == most else tr("{least} to {most}", least=least, most=most)

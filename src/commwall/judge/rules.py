@@ -20,6 +20,7 @@ from commwall.judge import (
 )
 from commwall.judge.finding import LEVELS, Finding
 from commwall.judge.scene import Scene
+from commwall.language.translate import listed, tr
 
 Rule = Callable[[Scene], Iterable[Finding]]
 
@@ -89,9 +90,12 @@ def _silent(scene: Scene, found: Iterable[Finding]) -> list[Finding]:
         Finding(
             rule="nothing_to_judge",
             level="unknown",
-            verdict=f"read as {', '.join(reading.kind for reading in paste.readings)}; nothing in "
-            "it speaks of links, rates or power that could be judged",
-            means="it neither speaks for the machine nor against it",
+            verdict=tr(
+                "read as {kinds}; nothing in it speaks of links, rates or power that could be "
+                "judged",
+                kinds=listed(reading.kind for reading in paste.readings),
+            ),
+            means=tr("it neither speaks for the machine nor against it"),
             next_step="nvidia-smi topo -m; nvidia-smi nvlink -s; NCCL_DEBUG=INFO <your command>",
             evidence=paste.find(r"\S"),
         )

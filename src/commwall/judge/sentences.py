@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from commwall.judge.finding import Finding, Level
 from commwall.judge.scene import Scene
+from commwall.language.translate import listed, tr, tr_later
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,24 @@ _SENTENCES = (
         "fabric_manager",
         "fault",
         ("system not yet initialized", "cudaErrorSystemNotReady", "CUDA_ERROR_SYSTEM_NOT_READY"),
-        "CUDA is not ready (error 802): on a machine with NVSwitches the fabric manager does not "
-        "run, or is of another version than the driver",
-        "no CUDA program starts; neither NCCL nor the GPUs are broken",
-        "systemctl status nvidia-fabricmanager; its version must be that of the driver "
-        "(nvidia-smi); systemctl restart nvidia-fabricmanager",
+        tr_later(
+            "CUDA is not ready (error 802): on a machine with NVSwitches the fabric manager does "
+            "not "
+            "run, or is of another version than the driver"
+        ),
+        tr_later("no CUDA program starts; neither NCCL nor the GPUs are broken"),
+        tr_later(
+            "systemctl status nvidia-fabricmanager; its version must be that of the driver "
+            "(nvidia-smi); systemctl restart nvidia-fabricmanager"
+        ),
     ),
     _Sentence(
         "fabric_manager",
         "fault",
         ("Failed to bind NVLink SHARP (NVLS) Multicast memory",),
-        "memory for reduction in the switch cannot be bound: fabric manager or switches",
-        "jobs fail at the start until it is repaired, or until NVLS is off",
-        "systemctl status nvidia-fabricmanager; as a stopgap NCCL_NVLS_ENABLE=0",
+        tr_later("memory for reduction in the switch cannot be bound: fabric manager or switches"),
+        tr_later("jobs fail at the start until it is repaired, or until NVLS is off"),
+        tr_later("systemctl status nvidia-fabricmanager; as a stopgap NCCL_NVLS_ENABLE=0"),
     ),
     _Sentence(
         "shared_memory",
@@ -49,52 +55,69 @@ _SENTENCES = (
             "Bus error (core dumped)",
             "unable to open shared memory object",
         ),
-        "/dev/shm is too small: NCCL found no room to stage data through host memory",
-        "the start fails or hangs; neither NCCL nor the GPUs are broken. Containers get 64 MB by "
-        "default",
-        "df -h /dev/shm; docker run --shm-size=8g (or --ipc=host); Kubernetes: emptyDir with "
-        "medium Memory at /dev/shm",
+        tr_later("/dev/shm is too small: NCCL found no room to stage data through host memory"),
+        tr_later(
+            "the start fails or hangs; neither NCCL nor the GPUs are broken. Containers get 64 "
+            "MB by "
+            "default"
+        ),
+        tr_later(
+            "df -h /dev/shm; docker run --shm-size=8g (or --ipc=host); Kubernetes: emptyDir with "
+            "medium Memory at /dev/shm"
+        ),
     ),
     _Sentence(
         "acs",
         "warning",
         ("ReqRedir+", "UpstreamFwd+ EgressCtrl"),
-        "PCI ACS redirects requests on a bridge: traffic between GPUs goes up to the root complex",
-        "P2P over PCIe is slow, hangs or brings wrong data",
-        "sudo setpci -s <bridge> ECAP_ACS+0x6.w=0000 (bare metal only), or off in the firmware",
+        tr_later(
+            "PCI ACS redirects requests on a bridge: traffic between GPUs goes up to the root "
+            "complex"
+        ),
+        tr_later("P2P over PCIe is slow, hangs or brings wrong data"),
+        tr_later(
+            "sudo setpci -s <bridge> ECAP_ACS+0x6.w=0000 (bare metal only), or off in the firmware"
+        ),
     ),
     _Sentence(
         "iommu",
         "warning",
         ("DMAR: IOMMU enabled", "iommu: Default domain type: Translated"),
-        "the IOMMU is on: on bare metal it can redirect traffic between GPUs",
-        "P2P over PCIe may be slow, hang or bring wrong data; a virtual machine needs it on",
-        "cat /proc/cmdline; try iommu=pt (or off) and measure again",
+        tr_later("the IOMMU is on: on bare metal it can redirect traffic between GPUs"),
+        tr_later(
+            "P2P over PCIe may be slow, hang or bring wrong data; a virtual machine needs it on"
+        ),
+        tr_later("cat /proc/cmdline; try iommu=pt (or off) and measure again"),
     ),
     _Sentence(
         "xid",
         "fault",
         ("NVRM: Xid",),
-        "the driver reports Xid errors",
-        "a GPU or its link failed; the number says how",
-        "dmesg | grep -i xid; look the number up in NVIDIA's list of Xid errors",
+        tr_later("the driver reports Xid errors"),
+        tr_later("a GPU or its link failed; the number says how"),
+        tr_later("dmesg | grep -i xid; look the number up in NVIDIA's list of Xid errors"),
     ),
     _Sentence(
         "hmem",
         "note",
         ("cuMem host allocations do not appear to be working",),
-        "host memory from CUDA's cuMem does not work here: NCCL uses /dev/shm instead",
-        "it is about host memory, not about access between GPUs; /dev/shm must be large enough",
-        "df -h /dev/shm; allow NUMA calls in the container (--cap-add SYS_NICE)",
+        tr_later("host memory from CUDA's cuMem does not work here: NCCL uses /dev/shm instead"),
+        tr_later(
+            "it is about host memory, not about access between GPUs; /dev/shm must be large enough"
+        ),
+        tr_later("df -h /dev/shm; allow NUMA calls in the container (--cap-add SYS_NICE)"),
     ),
     _Sentence(
         "kernel_died",
         "warning",
         ("DeadKernelError", "Kernel died", "Kernel didn't respond in"),
-        "a notebook's kernel died or did not start in time",
-        "a process was ended (out of memory, as a rule) or too many start at once; no bug of the "
-        "notebook is shown by it",
-        "dmesg | grep -i 'out of memory'; fewer kernels at once, a longer start time-out",
+        tr_later("a notebook's kernel died or did not start in time"),
+        tr_later(
+            "a process was ended (out of memory, as a rule) or too many start at once; no bug of "
+            "the "
+            "notebook is shown by it"
+        ),
+        tr_later("dmesg | grep -i 'out of memory'; fewer kernels at once, a longer start time-out"),
     ),
 )
 
@@ -109,46 +132,63 @@ def sentences(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule=one.rule,
                     level=one.level,
-                    verdict=one.verdict,
-                    means=one.means,
-                    next_step=one.next_step,
+                    verdict=tr(one.verdict),
+                    means=tr(one.means),
+                    next_step=tr(one.next_step),
                     evidence=(paste.at(number),),
                 )
 
 
 _ERRORS = {
     "driver_not_loaded": (
-        "the NVIDIA driver is not loaded",
-        "sudo modprobe nvidia; dmesg | grep -i nvrm; a new kernel needs the driver built again",
+        tr_later("the NVIDIA driver is not loaded"),
+        tr_later(
+            "sudo modprobe nvidia; dmesg | grep -i nvrm; a new kernel needs the driver built again"
+        ),
     ),
     "driver_library_mismatch": (
-        "driver and library have different versions: the driver was updated while loaded",
-        "reboot, or unload and load the driver",
+        tr_later("driver and library have different versions: the driver was updated while loaded"),
+        tr_later("reboot, or unload and load the driver"),
     ),
     "device_handle_unknown_error": (
-        "a GPU does not answer: it has fallen off the bus",
-        "dmesg | grep -iE 'xid|fallen off'; power cables and seat; power cycle",
+        tr_later("a GPU does not answer: it has fallen off the bus"),
+        tr_later("dmesg | grep -iE 'xid|fallen off'; power cables and seat; power cycle"),
     ),
-    "gpu_is_lost": ("a GPU is lost", "dmesg | grep -iE 'xid|fallen off'; power cycle"),
-    "device_handle_error": ("a GPU does not answer", "dmesg | grep -iE 'xid|fallen off'"),
-    "no_devices": ("the driver sees no GPU", "lspci | grep -i nvidia; dmesg | grep -i nvrm"),
+    "gpu_is_lost": (
+        tr_later("a GPU is lost"),
+        tr_later("dmesg | grep -iE 'xid|fallen off'; power cycle"),
+    ),
+    "device_handle_error": (
+        tr_later("a GPU does not answer"),
+        tr_later("dmesg | grep -iE 'xid|fallen off'"),
+    ),
+    "no_devices": (
+        tr_later("the driver sees no GPU"),
+        tr_later("lspci | grep -i nvidia; dmesg | grep -i nvrm"),
+    ),
     "library_not_found": (
-        "the driver's library is not there, as in a container without GPU access",
-        "docker run --gpus all …; ldconfig -p | grep nvidia-ml",
+        tr_later("the driver's library is not there, as in a container without GPU access"),
+        tr_later("docker run --gpus all …; ldconfig -p | grep nvidia-ml"),
     ),
-    "command_not_found": ("nvidia-smi is not installed here", "install the driver's tools"),
-    "insufficient_permissions": ("the user may not ask", "ask as root, or the administrator"),
+    "command_not_found": (
+        tr_later("nvidia-smi is not installed here"),
+        tr_later("install the driver's tools"),
+    ),
+    "insufficient_permissions": (
+        tr_later("the user may not ask"),
+        tr_later("ask as root, or the administrator"),
+    ),
     "bad_arguments": (
-        "the command was refused: its arguments do not fit together",
-        "nvidia-smi topo -m (without -i)",
+        tr_later("the command was refused: its arguments do not fit together"),
+        tr_later("nvidia-smi topo -m (without -i)"),
     ),
     "not_supported": (
-        "the GPU does not support this monitor: power is unavailable, not 0",
-        "nvidia-smi -q -d POWER; integrate samples where the counter is missing",
+        tr_later("the GPU does not support this monitor: power is unavailable, not 0"),
+        tr_later("nvidia-smi -q -d POWER; integrate samples where the counter is missing"),
     ),
     "invalid_json": (
-        "the trace is no valid JSON: its export failed, which says nothing of the run",
-        "export it anew; python -m json.tool FILE names the place",
+        tr_later("the trace is no valid JSON: its export failed, which says nothing of the run"),
+        tr_later("export it anew; python -m json.tool FILE names the place"),
     ),
 }
 _HARMLESS = ("bad_arguments", "command_not_found", "insufficient_permissions", "not_supported")
@@ -161,14 +201,20 @@ def tool_failures(scene: Scene) -> Iterator[Finding]:
             if reading.error is None or reading.error not in _ERRORS:
                 continue
             verdict, next_step = _ERRORS[reading.error]
-            devices = ", ".join(getattr(reading, "failed_devices", None) or ())
+            devices = listed(getattr(reading, "failed_devices", None) or ())
             yield Finding(
                 rule="tool_failed",
                 level="unknown" if reading.error in (*_HARMLESS, "invalid_json") else "fault",
-                verdict=verdict + (f" ({devices})" if devices else ""),
-                means="this file says nothing of links or rates"
-                + ("; do not count the GPU as one of the machine" if devices else ""),
-                next_step=next_step,
+                verdict=tr("{what} ({devices})", what=tr(verdict), devices=devices)
+                if devices
+                else tr(verdict),
+                means=tr(
+                    "this file says nothing of links or rates; do not count the GPU as one of the "
+                    "machine"
+                )
+                if devices
+                else tr("this file says nothing of links or rates"),
+                next_step=tr(next_step),
                 evidence=paste.find(r"\S"),
             )
 
@@ -181,8 +227,12 @@ def look_alikes(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="not_nvidia",
                     level="unknown",
-                    verdict=f"this is output of {reading.tool}, not of an NVIDIA tool or NCCL",
-                    means="nothing in it is judged: the words look alike and mean something else",
+                    verdict=tr(
+                        "this is output of {tool}, not of an NVIDIA tool or NCCL", tool=reading.tool
+                    ),
+                    means=tr(
+                        "nothing in it is judged: the words look alike and mean something else"
+                    ),
                     next_step=None,
                     evidence=paste.find(r"(?i)rccl|rocm|system management|amd|HIP version|smi|XGMI")
                     or paste.find(r"\S"),

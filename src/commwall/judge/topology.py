@@ -9,25 +9,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.rings import ring_exists
 from commwall.judge.scene import Pasted, Scene
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.topo import Topology
 from commwall.schema.units import rate_text
 
-LOG = "NCCL_DEBUG=INFO <your command> 2>&1 | tee nccl.log, then: commwall judge nccl.log"
+LOG = tr_later("NCCL_DEBUG=INFO <your command> 2>&1 | tee nccl.log, then: commwall judge nccl.log")
+"""How to have NCCL's log judged, for `tr`."""
 _STATUS = {
-    "CNS": "the chipset does not support it",
-    "GNS": "the driver does not grant it to these GPUs",
-    "TNS": "the topology does not support it",
-    "NS": "it is not supported",
-    "DR": "a key of the driver disables it",
-    "U": "the driver does not know",
+    "CNS": tr_later("the chipset does not support it"),
+    "GNS": tr_later("the driver does not grant it to these GPUs"),
+    "TNS": tr_later("the topology does not support it"),
+    "NS": tr_later("it is not supported"),
+    "DR": tr_later("a key of the driver disables it"),
+    "U": tr_later("the driver does not know"),
 }
 _WORDS = {
-    "PIX": "one PCIe switch",
-    "PXB": "several PCIe switches",
-    "PHB": "a PCIe host bridge",
-    "NODE": "several host bridges of one NUMA node",
-    "SYS": "the link between NUMA nodes",
-    "SOC": "the link between NUMA nodes",
+    "PIX": tr_later("one PCIe switch"),
+    "PXB": tr_later("several PCIe switches"),
+    "PHB": tr_later("a PCIe host bridge"),
+    "NODE": tr_later("several host bridges of one NUMA node"),
+    "SYS": tr_later("the link between NUMA nodes"),
+    "SOC": tr_later("the link between NUMA nodes"),
 }
 _FAR = ("SYS", "SOC")
 
@@ -54,16 +56,23 @@ def off_the_fabric(scene: Scene) -> Iterator[Finding]:
     for paste, topo in scene.of(Topology):
         lost = _lost(topo)
         if lost:
-            names = ", ".join(lost)
             yield Finding(
                 rule="gpu_off_the_fabric",
                 level="fault",
-                verdict=f"{names} is not on the NVLink fabric that joins all other GPUs",
-                means="this is a defect of the GPU, its links or the fabric manager, not a machine "
-                "without NVLink: a job over all GPUs fails or runs at PCIe speed; until it is "
-                "repaired leave the GPU out (CUDA_VISIBLE_DEVICES)",
-                next_step=f"nvidia-smi nvlink -s -i {lost[0][3:]}; nvidia-smi -q -i {lost[0][3:]} "
-                "(section Fabric); dmesg | grep -i xid; systemctl status nvidia-fabricmanager",
+                verdict=tr(
+                    "{gpus} is not on the NVLink fabric that joins all other GPUs",
+                    gpus=listed(lost),
+                ),
+                means=tr(
+                    "this is a defect of the GPU, its links or the fabric manager, not a machine "
+                    "without NVLink: a job over all GPUs fails or runs at PCIe speed; until it is "
+                    "repaired leave the GPU out (CUDA_VISIBLE_DEVICES)"
+                ),
+                next_step=tr(
+                    "nvidia-smi nvlink -s -i {gpu}; nvidia-smi -q -i {gpu} (section Fabric); dmesg "
+                    "| grep -i xid; systemctl status nvidia-fabricmanager",
+                    gpu=lost[0][3:],
+                ),
                 evidence=_rows(paste, lost),
             )
 
@@ -79,11 +88,15 @@ def same_node_far(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="far_within_a_node",
                 level="note",
-                verdict="GPUs with the same NUMA affinity are SYS apart: each hangs on a host "
-                "bridge that the system counts as another node",
-                means="their traffic crosses the processor's own fabric even inside a socket; "
-                "binding processes to a NUMA node does not bring GPUs nearer to each other",
-                next_step="lspci -tv; in the firmware: NUMA nodes per socket (NPS)",
+                verdict=tr(
+                    "GPUs with the same NUMA affinity are SYS apart: each hangs on a host bridge "
+                    "that the system counts as another node"
+                ),
+                means=tr(
+                    "their traffic crosses the processor's own fabric even inside a socket; "
+                    "binding processes to a NUMA node does not bring GPUs nearer to each other"
+                ),
+                next_step=tr("lspci -tv; in the firmware: NUMA nodes per socket (NPS)"),
                 evidence=_rows(paste, topo.gpus or (), most=2),
             )
 
@@ -97,9 +110,11 @@ def without_affinity(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="numa_affinity_unavailable",
                 level="note",
-                verdict=f"the NUMA node of {', '.join(lost)} is not stated",
-                means="a node without memory of its own has none to state, or a virtual machine "
-                "hides it: host buffers of that GPU may lie on another node",
+                verdict=tr("the NUMA node of {gpus} is not stated", gpus=listed(lost)),
+                means=tr(
+                    "a node without memory of its own has none to state, or a virtual machine "
+                    "hides it: host buffers of that GPU may lie on another node"
+                ),
                 next_step="numactl -H",
                 evidence=_rows(paste, lost),
             )
@@ -117,9 +132,11 @@ def peer_access(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="peer_access",
                 level="good",
-                verdict=f"the driver grants access between all {len(status)} pair(s) of GPUs",
-                means="NCCL can use the direct way; whether it does, its log says",
-                next_step=LOG,
+                verdict=tr(
+                    "the driver grants access between all {n} pair(s) of GPUs", n=len(status)
+                ),
+                means=tr("NCCL can use the direct way; whether it does, its log says"),
+                next_step=tr(LOG),
                 evidence=rows,
             )
         elif topo.p2p_supported is False:
@@ -127,16 +144,21 @@ def peer_access(scene: Scene) -> Iterator[Finding]:
 
 
 def _refused(refused: Mapping[str, str], rows: tuple[Evidence, ...]) -> Finding:
-    words = "; ".join(f"{word}: {_STATUS.get(word, word)}" for word in sorted({*refused.values()}))
-    pairs = ", ".join(list(refused)[:6])
+    words = clauses(
+        tr("{status}: {meaning}", status=word, meaning=tr(_STATUS.get(word, word)))
+        for word in sorted({*refused.values()})
+    )
+    pairs = listed(list(refused)[:6])
     return Finding(
         rule="peer_access",
         level="warning",
-        verdict=f"no access between GPUs {pairs} ({words})",
-        means="NCCL stages their traffic through host memory, whatever the topology shows; that is "
-        "the driver's choice for such cards and no defect. Exchange of gradients costs host memory "
-        "bandwidth: accumulate gradients, or keep one model on one GPU",
-        next_step=LOG,
+        verdict=tr("no access between GPUs {pairs} ({why})", pairs=pairs, why=words),
+        means=tr(
+            "NCCL stages their traffic through host memory, whatever the topology shows; that is "
+            "the driver's choice for such cards and no defect. Exchange of gradients costs host "
+            "memory bandwidth: accumulate gradients, or keep one model on one GPU"
+        ),
+        next_step=tr(LOG),
         evidence=rows,
     )
 
@@ -152,23 +174,31 @@ def nics(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 rule="far_from_network",
                 level="note",
-                verdict=f"{_named(far)}: every network card is across NUMA nodes; the others "
-                f"({_named([gpu for gpu in near if gpu not in far])}) are nearer to one",
-                means="it matters only with several machines: GPUDirect RDMA is then not used for "
-                "the far ones, and their traffic goes through the near ones or host memory",
+                verdict=tr(
+                    "{far}: every network card is across NUMA nodes; the others ({near}) are "
+                    "nearer to one",
+                    far=_named(far),
+                    near=_named([gpu for gpu in near if gpu not in far]),
+                ),
+                means=tr(
+                    "it matters only with several machines: GPUDirect RDMA is then not used for "
+                    "the far ones, and their traffic goes through the near ones or host memory"
+                ),
                 next_step=None,
                 evidence=_rows(paste, far, most=2),
             )
 
 
 def _incomplete(paste: Pasted, topo: Topology) -> Finding:
-    missing = ", ".join(topo.links_unknown or topo.rows_missing or topo.rows_incomplete or ())
+    missing = listed(topo.links_unknown or topo.rows_missing or topo.rows_incomplete or ())
     return Finding(
         rule="links",
         level="unknown",
-        verdict=f"the matrix is cut off; not known: {missing}",
-        means="what stands here does not say how all GPUs are linked; a cell at the cut counts "
-        "for nothing",
+        verdict=tr("the matrix is cut off; not known: {missing}", missing=missing),
+        means=tr(
+            "what stands here does not say how all GPUs are linked; a cell at the cut counts for "
+            "nothing"
+        ),
         next_step="nvidia-smi topo -m > topo.txt",
         evidence=_rows(paste, topo.rows_incomplete or (topo.gpus or ())[-1:]),
     )
@@ -178,8 +208,8 @@ def _single(paste: Pasted) -> Finding:
     return Finding(
         rule="links",
         level="note",
-        verdict="there is one GPU: no link between GPUs to judge",
-        means="training here needs no exchange between GPUs",
+        verdict=tr("there is one GPU: no link between GPUs to judge"),
+        means=tr("training here needs no exchange between GPUs"),
         evidence=_rows(paste, ["GPU0"]),
     )
 
@@ -187,25 +217,32 @@ def _single(paste: Pasted) -> Finding:
 def _uniform(paste: Pasted, topo: Topology, scene: Scene) -> Finding:
     word = topo.best_gpu_link or ""
     gpu = scene.gpu
-    rate = ""
+    told = tr(
+        "NVLink joins all {gpus} GPUs alike, {n} pair(s) of {link}",
+        gpus=topo.gpu_count,
+        n=topo.pair_count,
+        link=word,
+    )
     sources: tuple[str, ...] = ()
-    extra = ""
+    fewer = False
     if gpu and gpu.nvlinks and gpu.nvlink_bytes_per_s:
         links, most = int(word[2:]), gpu.nvlinks.value
         pair = gpu.nvlink_bytes_per_s.value * min(1, links / most)
-        rate = f", {rate_text(pair)} per direction"
+        told = tr("{told}, {rate} per direction", told=told, rate=rate_text(pair))
         sources = (gpu.nvlink_bytes_per_s.source,)
         direct = links * ((topo.gpu_count or 2) - 1) == most
-        if links < most and not direct and gpu.reach != "direct":
-            extra = f"; these GPUs have {most} links"
+        fewer = links < most and not direct and gpu.reach != "direct"
+        if fewer:
+            told = clauses([told, tr("these GPUs have {n} links", n=most)])
     return Finding(
         rule="links",
-        level="warning" if extra else "good",
-        verdict=f"NVLink joins all {topo.gpu_count} GPUs alike, {topo.pair_count} pair(s) of "
-        f"{word}{rate}{extra}",
-        means="any choice of GPUs is as good as any other, and the exchange of gradients can take "
-        "NVLink throughout; whether NCCL does, its log says",
-        next_step=LOG,
+        level="warning" if fewer else "good",
+        verdict=told,
+        means=tr(
+            "any choice of GPUs is as good as any other, and the exchange of gradients can take "
+            "NVLink throughout; whether NCCL does, its log says"
+        ),
+        next_step=tr(LOG),
         evidence=_rows(paste, topo.gpus or (), most=2),
         sources=sources,
     )
@@ -215,31 +252,48 @@ def _partial(paste: Pasted, topo: Topology) -> Finding:
     words = topo.links or {}
     joined = [pair for pair, word in words.items() if word.startswith("NV")]
     rest = sorted({word for word in words.values() if not word.startswith("NV")})
-    kinds = ", ".join(sorted({words[pair] for pair in joined}))
-    some = f"NVLink joins {len(joined)} of {topo.pair_count} pairs ({kinds})"
-    others = f"; the others are {', '.join(rest)} apart" if rest else ""
+    some = tr(
+        "NVLink joins {n} of {all} pairs ({kinds})",
+        n=len(joined),
+        all=topo.pair_count,
+        kinds=listed(sorted({words[pair] for pair in joined})),
+    )
+    others = [tr("the others are {kinds} apart", kinds=listed(rest))] if rest else []
     closed = ring_exists(topo.gpus or (), joined)
     evidence = _rows(paste, topo.gpus or (), most=3)
     if closed:
         return Finding(
             rule="links",
             level="good" if rest else "note",
-            verdict=f"{some}{others}; a ring over all GPUs takes NVLink alone",
-            means="SYS or NODE as the worst pair does not mean PCIe here: rings over all GPUs stay "
-            "on NVLink. Subsets of GPUs differ: choose such that have NVLink"
+            verdict=clauses([some, *others, tr("a ring over all GPUs takes NVLink alone")]),
+            means=tr(
+                "SYS or NODE as the worst pair does not mean PCIe here: rings over all GPUs stay "
+                "on NVLink. Subsets of GPUs differ: choose such that have NVLink"
+            )
             if rest
-            else "pairs differ in links: put ranks that talk most where there are more",
-            next_step=LOG,
+            else tr("pairs differ in links: put ranks that talk most where there are more"),
+            next_step=tr(LOG),
             evidence=evidence,
         )
     return Finding(
         rule="links",
         level="warning",
-        verdict=f"{some}: {', '.join(joined[:8])}{others}; no ring over all GPUs stays on NVLink",
-        means="a job over all GPUs runs at the speed of its slowest hop, which is not NVLink; a "
-        "job within a joined group has NVLink",
-        next_step=f"within a group: CUDA_VISIBLE_DEVICES={_numbers(joined[0])} <your command>; "
-        + LOG,
+        verdict=clauses(
+            [
+                tr("{told}: {pairs}", told=some, pairs=listed(joined[:8])),
+                *others,
+                tr("no ring over all GPUs stays on NVLink"),
+            ]
+        ),
+        means=tr(
+            "a job over all GPUs runs at the speed of its slowest hop, which is not NVLink; a job "
+            "within a joined group has NVLink"
+        ),
+        next_step=tr(
+            "within a group: CUDA_VISIBLE_DEVICES={gpus} <your command>; {then}",
+            gpus=_numbers(joined[0]),
+            then=tr(LOG),
+        ),
         evidence=evidence,
     )
 
@@ -247,27 +301,46 @@ def _partial(paste: Pasted, topo: Topology) -> Finding:
 def _without_nvlink(paste: Pasted, topo: Topology) -> Finding:
     words = topo.links or {}
     count = {word: list(words.values()).count(word) for word in dict.fromkeys(words.values())}
-    told = ", ".join(f"{n} pair(s) {word} ({_WORDS[word]})" for word, n in count.items())
+    told = listed(
+        tr("{n} pair(s) {link} ({way})", n=n, link=word, way=tr(_WORDS[word]))
+        for word, n in count.items()
+    )
     far = [pair for pair, word in words.items() if word in _FAR]
-    across = (
-        f"{len(far)} pair(s) cross NUMA nodes: there NCCL often stages through host memory. "
-        "Bind each process to its GPU's node; a job that fits into one node should stay there"
-        if far
-        else "all pairs stay within a NUMA node: NCCL takes PCIe directly if the driver grants "
-        "access between the GPUs"
-    )
-    crowd = (
-        ". Bus bandwidth falls from 4 to 8 GPUs where they share host bridges: no defect"
-        if (topo.gpu_count or 0) > 4
-        else ""
-    )
     return Finding(
         rule="links",
         level="warning" if far else "note",
-        verdict=f"no NVLink between GPUs: {told}",
-        means=f"gradients are exchanged over PCIe or host memory; {across}{crowd}",
-        next_step=f"nvidia-smi topo -p2p r; {LOG}",
+        verdict=tr("no NVLink between GPUs: {pairs}", pairs=told),
+        means=_over_pcie(len(far), crowded=(topo.gpu_count or 0) > 4),
+        next_step=f"nvidia-smi topo -p2p r; {tr(LOG)}",
         evidence=_rows(paste, [far[0].partition("-")[0]] if far else topo.gpus or (), most=2),
+    )
+
+
+def _over_pcie(far: int, *, crowded: bool) -> str:
+    """What it means that GPUs have no NVLink.
+
+    Args:
+        far: pairs in different NUMA nodes.
+        crowded: whether there are so many GPUs that some share a host bridge.
+    """
+    means = (
+        tr(
+            "gradients are exchanged over PCIe or host memory; {n} pair(s) cross NUMA nodes: there "
+            "NCCL often stages through host memory. Bind each process to its GPU's node; a job "
+            "that fits into one node should stay there",
+            n=far,
+        )
+        if far
+        else tr(
+            "gradients are exchanged over PCIe or host memory; all pairs stay within a NUMA node: "
+            "NCCL takes PCIe directly if the driver grants access between the GPUs"
+        )
+    )
+    if not crowded:
+        return means
+    return tr(
+        "{means}. Bus bandwidth falls from 4 to 8 GPUs where they share host bridges: no defect",
+        means=means,
     )
 
 
@@ -282,8 +355,8 @@ def _named(gpus: Sequence[str]) -> str:
     numbers = [int(gpu[3:]) for gpu in gpus if gpu[3:].isdecimal()]
     in_a_row = numbers and numbers == [*range(numbers[0], numbers[0] + len(gpus))]
     if len(gpus) < 5 or not in_a_row:
-        return ", ".join(gpus)
-    return f"{len(gpus)} GPUs ({gpus[0]} … {gpus[-1]})"
+        return listed(gpus)
+    return tr("{n} GPUs ({first} … {last})", n=len(gpus), first=gpus[0], last=gpus[-1])
 
 
 def _numbers(pair: str) -> str:

@@ -1,26 +1,29 @@
 """The messages that stand in the code, and catalogues that hold exactly these.
 
-Layer: language. Reads modules, templates and notebooks; writes `<language>/*.po`.
+Layer: language. Reads modules, templates, notebooks and files of claims; writes `<language>/*.po`.
 `make messages` brings the catalogues up to date: new messages stand in them without translation,
 those that are gone are dropped.
 """
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.extract import extract_from_file
 
-from commwall.language.catalogues import NOT_DONE, read, write
+from commwall.language.catalogues import NOT_DONE, translations, write
 from commwall.language.markdown import paragraphs
 from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
+from commwall.schema.claims import ClaimsFile
+from commwall.schema.metric import DESIGN
 from commwall.schema.metrics import METRICS
+from commwall.schema.parsing import parse_model, parse_yaml
 
 PACKAGE = CATALOGUES.parent
-KEYWORDS = {"tr": None, "trn": (2,), "tr_later": None}
+PLACES = {"tr": 0, "trn": 1, "tr_later": 0, "phrase": 0, "Asked": 0}
+"""Function -> which of its arguments is the message."""
 IN_TEMPLATES = {"tr": None, "_": None}
-Extracted = tuple[int, str | tuple[str, ...], list[str], str | None]
 _MARKDOWN = re.compile(r"^# %% \[markdown\]\n((?:#.*\n?)+)", re.MULTILINE)
 
 
@@ -28,12 +31,13 @@ def messages(root: Path) -> dict[str, set[str]]:
     """Catalogue -> messages that belong into it; one that several rooms use is in the first.
 
     Args:
-        root: the checkout, for its notebooks.
+        root: the checkout, for its notebooks and its files of claims.
     """
     rooms = sorted(path for path in PACKAGE.iterdir() if path.is_dir())
     found = {room.name: set(_of_modules(room)) | set(_of_templates(room)) for room in rooms}
     found["metrics"] = set(_of_metrics())
     found["notebooks"] = set(_of_notebooks(root / "notebooks"))
+    found["claim_files"] = set(_of_claim_files(root / "config" / "facts" / "claims"))
     known: set[str] = set()
     for name, texts in found.items():
         found[name] = texts - known
@@ -46,7 +50,7 @@ def update(root: Path) -> dict[str, int]:
     wanted, missing = messages(root), {}
     for language in LANGUAGES.keys() - {ENGLISH}:
         folder = CATALOGUES / language
-        known = {k: v for path in sorted(folder.glob("*.po")) for k, v in read(path).items()}
+        known = translations(folder)
         for path in folder.glob("*.po"):
             if path.stem not in wanted:
                 path.unlink()
@@ -59,32 +63,52 @@ def update(root: Path) -> dict[str, int]:
 
 def _of_modules(room: Path) -> Iterator[str]:
     for path in sorted(room.rglob("*.py")):
-        yield from _texts(extract_from_file("python", path, keywords=KEYWORDS))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield from _of_call(node.func.id, node.args)
+
+
+def _of_call(function: str, arguments: list[ast.expr]) -> Iterator[str]:
+    """The message of a call; calls with a name in its place have theirs elsewhere."""
+    place = PLACES.get(function, len(arguments))
+    for argument in arguments[place : place + 1]:
+        if isinstance(argument, ast.Constant):
+            yield str(argument.value)
 
 
 def _of_templates(room: Path) -> Iterator[str]:
     for path in sorted(room.rglob("*.j2")):
         method = "jinja2.ext:babel_extract"
-        yield from _texts(extract_from_file(method, path, keywords=IN_TEMPLATES))
+        for _, message, _, _ in extract_from_file(method, path, keywords=IN_TEMPLATES):
+            yield message if isinstance(message, str) else message[-1]
 
 
-def _texts(extracted: Iterable[Extracted]) -> Iterator[str]:
-    for _, message, _, _ in extracted:
-        yield message if isinstance(message, str) else message[-1]
+def _of_claim_files(folder: Path) -> Iterator[str]:
+    """What the files of claims say in the project's own words."""
+    for path in sorted(folder.glob("*.yaml")):
+        data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+        file = parse_model(ClaimsFile, data, path.name)
+        yield from (file.title, file.source)
+        for claim in file.claims:
+            yield claim.says
+            yield from (unknown.words for unknown in claim.unknowns.values())
+            yield from (shown.words for shown in claim.shown.values())
 
 
 def _of_metrics() -> Iterator[str]:
+    yield DESIGN
     for metric in METRICS.values():
-        yield from (metric.label, metric.unit)
+        yield from (metric.label, metric.unit, metric.definition)
 
 
 def _of_notebooks(folder: Path) -> Iterator[str]:
-    """Paragraphs of markdown cells, and sentences (captions) in code cells."""
+    """Paragraphs of markdown cells; in code cells sentences (captions) and keys (table heads)."""
     for path in sorted(folder.glob("*.py")):
         source = path.read_text(encoding="utf-8")
         for cell in _MARKDOWN.findall(source):
             lines = (line.removeprefix("#").removeprefix(" ") for line in cell.splitlines())
             yield from (text for _, text in paragraphs("\n".join(lines)))
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield node.value
+            keys = [key for key in node.keys if key] if isinstance(node, ast.Dict) else []
+            texts = [one.value for one in (node, *keys) if isinstance(one, ast.Constant)]
+            yield from (text for text in texts if isinstance(text, str) and (keys or " " in text))

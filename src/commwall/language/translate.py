@@ -7,13 +7,14 @@ after it was translated, so that they are the same in every language.
 Layer: language. Reads `<language>/*.po`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
 from commwall.schema.errors import CommwallError
+from commwall.schema.phrases import Phrase
 from commwall.schema.units import quantity_text as english_quantity_text
 
 ENGLISH = "en"
@@ -94,6 +95,18 @@ def tr_later(message: str, /) -> str:
     return message
 
 
+def said(phrase: Phrase) -> str:
+    """A phrase of schema in the language spoken."""
+    values = dict(phrase.values)
+    nested = {name: said(own) for name, own in values.items() if isinstance(own, Phrase)}
+    return tr(phrase.message, **values | nested)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words in a row, between them the comma of the language spoken."""
+    return tr(", ").join(words)
+
+
 def quantity_text(value: float, unit: str) -> str:
     """A stored value in words, as `schema.units.quantity_text`, its unit in the language spoken."""
     number, _, shown = english_quantity_text(value, unit).partition(" ")
@@ -106,6 +119,11 @@ def around_text(middle: str, least: str, most: str) -> str:
     if len(units) == 1:
         least, most = (text.partition(" ")[0] for text in (least, most))
     return tr("{middle} ({least} to {most})", middle=middle, least=least, most=most)
+
+
+def clauses(parts: Iterable[str]) -> str:
+    """Parts of one sentence, between them the semicolon of the language spoken."""
+    return tr("; ").join(parts)
 
 
 def _known(language: str) -> str:

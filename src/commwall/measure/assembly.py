@@ -21,10 +21,10 @@ from commwall.measure.window_energy import energy_of
 from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
+from commwall.records.paths import Place
 from commwall.schema.case import Case, MemoryCase, SuiteName
 from commwall.schema.environment import Manifest
 from commwall.schema.facts import HardwareFacts
-from commwall.schema.paths import Place
 from commwall.schema.plan import Plan
 from commwall.schema.record import (
     MachineFacts,

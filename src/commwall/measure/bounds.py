@@ -7,9 +7,9 @@ was timed: a cache, a copy that did not happen, a clock.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from commwall.records.paths import MemoryPath, Place, memory_path
 from commwall.schema.case import TRAFFIC, MemoryCase
 from commwall.schema.facts import HardwareFacts
-from commwall.schema.paths import MemoryPath, Place, memory_path
 from commwall.schema.result import CaseResult, Check, Series
 
 

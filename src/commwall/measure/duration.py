@@ -89,12 +89,16 @@ def expected_launch_s(
         device: where.
         ranks: processes.
     """
+    cases_s = sum(expected_case_s(case, device, ranks) for case in cases)
+    return expected_start_s(cases, device) + cases_s
+
+
+def expected_start_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
+    """Expected time of a launch besides its cases [s]."""
     allowance = ALLOWANCES[device]
     exchanging = any(case.suite != "memory" for case in cases)
     transfer_s = TRANSFER_S if device == "cuda" and exchanging else 0.0
-    cases_s = sum(_turns(case, ranks) * _expected_case_s(case, allowance) for case in cases)
-    launch_s = max((allowance.launch_s[case.suite] for case in cases), default=0.0)
-    return launch_s + transfer_s + cases_s
+    return max((allowance.launch_s[case.suite] for case in cases), default=0.0) + transfer_s
 
 
 def expected_suite_s(plan: Plan, suite: PlannedSuite) -> float:
@@ -134,14 +138,19 @@ def basis_text(plan: Plan, suite: PlannedSuite) -> str:
     return f"windows, {warmup}{launch} s a launch, {case} s a case{leg}"
 
 
-def _expected_case_s(case: Case, allowance: Allowance) -> float:
+def expected_case_s(
+    case: Case, device: Literal["cpu", "cuda"], ranks: int = READ_OFF_RANKS
+) -> float:
+    """Expected time of one case within a launch of so many processes [s]."""
+    allowance = ALLOWANCES[device]
     if isinstance(case, PriceCase):
         return PRICE_BATCH_S * case.batches * (1 + 2 * case.seeds)
     if isinstance(case, TrainingCase | StepCase):
         legs, models = (len(case.legs), 1) if isinstance(case, TrainingCase) else (STEP_BLOCKS, 2)
         leg_s = allowance.leg_s + allowance.warmup_share * case.windows.warmup_max_s
         return models * allowance.case_s + _timed_s(case) + leg_s * legs
-    return case.points * (POINT_SHARE * case.window_s + allowance.point_s[case.suite])
+    point_s = POINT_SHARE * case.window_s + allowance.point_s[case.suite]
+    return _turns(case, ranks) * case.points * point_s
 
 
 def _turns(case: Case, ranks: int) -> float:

@@ -3,45 +3,100 @@
 Layer: measure. Reads and writes no file.
 """
 
-import statistics
 import time
-from collections.abc import Callable
-
-from commwall.schema.units import time_text
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+from typing import NamedTuple
 
 Say = Callable[[str], None]
+START = ""
+"""Stands among the cases of a launch for the start of its processes."""
+TRUSTED_S = 10.0
+"""Until parts that were expected to take so long are over, what they took corrects nothing [s]."""
+
+
+class Part(NamedTuple):
+    """One case on one platform in one round, or the start of its processes."""
+
+    round: int
+    platform: str
+    case: str = START
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Round and platform: a launch, or several where one was cut short."""
+        return self.round, self.platform
 
 
 class Progress:
-    """Counts launches and tells a listener.
+    """Follows a run part by part and tells a listener, one line a case.
 
     Args:
         say: takes lines.
-        launches: how many are expected.
-        expected_s: expected duration of one, until one has been timed [s].
+        rounds: how many the suite has.
+        expected_s: all parts in their order, and how long each should take [s].
+        clock: monotonic [s].
     """
 
-    def __init__(self, say: Say, launches: int, expected_s: float) -> None:
-        self._say = say
-        self._launches = launches
-        self._expected_s = expected_s
-        self._durations_s: list[float] = []
-        self._started_s = 0.0
+    def __init__(
+        self,
+        say: Say,
+        rounds: int,
+        expected_s: Mapping[Part, float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._say, self._rounds, self._clock = say, rounds, clock
+        self._ahead_s = dict(expected_s)
+        self._cases = self._cases_ahead
+        self._part: Part | None = None
+        self._since_s = 0.0
+        self._expected_s = self._seen_s = 0.0
+        """What the parts that are over should have taken, and what they took."""
 
-    def begin(self, what: str) -> None:
-        """A launch begins."""
-        number = len(self._durations_s) + 1
-        left = time_text(self.left_s) if self.left_s >= 1 else "less than a second"
-        self._say(f"{what} (launch {number} of {max(number, self._launches)}), about {left} left")
-        self._started_s = time.monotonic()
+    def begin(self, round_: int, platform: str) -> None:
+        """A launch begins; what earlier ones have left undone comes to nothing in this run."""
+        part = Part(round_, platform)
+        if any(ahead.place == part.place for ahead in self._ahead_s):
+            gone = takewhile(lambda ahead: ahead.place != part.place, list(self._ahead_s))
+            for each in gone:
+                del self._ahead_s[each]
+        self._enter(part)
 
-    def end(self, what: str) -> None:
+    def case(self, name: str) -> None:
+        """A case is under way: told when it begins."""
+        if self._part is None or self._part.case == name:
+            return
+        self._enter(self._part._replace(case=name))
+        number = self._cases - self._cases_ahead + 1
+        place = f"round {self._part.round} of {self._rounds}, {self._part.platform}"
+        left = left_text(self.left_s)
+        self._say(f"case {number} of {self._cases} ({place}): {name}, {left} left")
+
+    def end(self) -> None:
         """The launch has ended."""
-        self._durations_s.append(time.monotonic() - self._started_s)
-        self._say(f"  {what}, {time_text(self._durations_s[-1])}")
+        if self._part is not None:
+            self._expected_s += self._ahead_s.pop(self._part, 0.0)
+            self._seen_s += self._clock() - self._since_s
+            self._part = None
 
     @property
     def left_s(self) -> float:
-        """Expected time to the end [s]: launches left times the median launch so far."""
-        typical_s = statistics.median(self._durations_s or [self._expected_s])
-        return typical_s * max(1, self._launches - len(self._durations_s))
+        """Expected time to the end [s]: as planned, times how the parts that are over have kept to
+        their plan."""
+        trusted = self._expected_s >= TRUSTED_S
+        return sum(self._ahead_s.values()) * (self._seen_s / self._expected_s if trusted else 1.0)
+
+    @property
+    def _cases_ahead(self) -> int:
+        return sum(part.case != START for part in self._ahead_s)
+
+    def _enter(self, part: Part) -> None:
+        self.end()
+        self._part, self._since_s = part, self._clock()
+
+
+def left_text(seconds: float) -> str:
+    """A time that is a guess [s], in whole units."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

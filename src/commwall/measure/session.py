@@ -7,14 +7,15 @@ import errno
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from commwall.host.gpu_users import strangers_on
 from commwall.host.locks import DeviceLock
 from commwall.measure.assembly import Circumstances, Setting, assemble
-from commwall.measure.duration import expected_launch_s
+from commwall.measure.duration import expected_case_s, expected_start_s
 from commwall.measure.kernels import Kernels
-from commwall.measure.progress import Progress
+from commwall.measure.progress import START, Part, Progress
 from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
 from commwall.measure.tally import Tally, Visit
 from commwall.measure.yardstick import Yardstick, YardstickFound
@@ -65,7 +66,8 @@ class Session:
             LaunchError: if processes cannot be started or ended.
             OSError: if a file cannot be written for another reason than a full disk.
         """
-        progress = Progress(self.order.say, len(visits), max(map(self._expected_s, visits)))
+        parts_s = {part: s for visit in visits for part, s in self._parts_s(visit).items()}
+        progress = Progress(self.order.say, self.suite.rounds, parts_s)
         begun: str | None = None
         for position, visit in enumerate(visits):
             try:
@@ -120,11 +122,14 @@ class Session:
                 self.tally.note(visit, "contended", strangers, tuple(waiting))
                 return
             request = self._request(visit, waiting, launch.folder)
-            progress.begin(f"round {visit.round} of {self.suite.rounds}, {visit.platform}")
-            outcome = run_launch(request, launch)
+            progress.begin(visit.round, visit.platform)
+            outcome = run_launch(
+                request, replace(launch, on_leg=lambda case, _: progress.case(case))
+            )
+            progress.end()
             disturbance = self._strangers(launch)
             self._keep(request, outcome, disturbance, self._beside(request, outcome, launch))
-            progress.end(_summary(outcome))
+            self._tell_failures(outcome)
             if outcome.cause:
                 self.tally.note(visit, outcome.cause, outcome.detail, outcome.lost, launch.log)
             waiting, number = outcome.remaining, number + 1
@@ -218,16 +223,21 @@ class Session:
         for lock in self.locks:
             lock.note_holders(os.getpid(), launcher)
 
-    def _expected_s(self, visit: Visit) -> float:
-        cases = [self.suite.cases[case] for case in visit.cases]
+    def _tell_failures(self, outcome: LaunchOutcome) -> None:
+        """What did not go well is told; all else is what was expected."""
+        for result in outcome.results:
+            if result.status != "ok":
+                cause = f" ({result.cause.replace('_', ' ')})" if result.cause else ""
+                self.order.say(f"  {result.case} {result.status}{cause}")
+
+    def _parts_s(self, visit: Visit) -> dict[Part, float]:
+        """Expected time of the start of a visit's processes and of each of its cases [s]."""
         place = self.setting.plan.platform(visit.platform)
-        return expected_launch_s(cases, place.device, place.world_size)
+        device, ranks = place.device, place.world_size
+        cases = {name: self.suite.cases[name] for name in visit.cases}
+        parts_s = {name: expected_case_s(case, device, ranks) for name, case in cases.items()}
+        all_s = {START: expected_start_s(list(cases.values()), device), **parts_s}
+        return {Part(visit.round, visit.platform, name): s for name, s in all_s.items()}
 
-
-def _summary(outcome: LaunchOutcome) -> str:
-    """Outcomes of a launch in words."""
-    told = [
-        f"{result.case} {result.status}" + (f" ({result.cause})" if result.cause else "")
-        for result in outcome.results
-    ]
-    return ", ".join(told) or "no outcome"
+    def _expected_s(self, visit: Visit) -> float:
+        return sum(self._parts_s(visit).values())

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.schema.base import Model
 from commwall.schema.case import TrainingCase
 from commwall.schema.errors import IncomparableRecords
@@ -86,7 +87,7 @@ a few steps in float32. bfloat16 keeps 8 bits: Swin-T of one program differed by
 step between two launches on H200."""
 
 
-NOT_AS_PLANNED = "measured otherwise than the plan says"
+NOT_AS_PLANNED = tr_later("measured otherwise than the plan says")
 """Beginning of the reason why a record is no evidence for its plan; record's value first."""
 
 
@@ -98,7 +99,7 @@ class Difference(Model):
     right: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.left} and {self.right}"
+        return _unlike(self.field, self.left, self.right)
 
 
 def differences(a: Record, b: Record, kind: Literal["round", "across"]) -> tuple[Difference, ...]:
@@ -127,12 +128,18 @@ def not_as_planned(record: Record, plan: Plan) -> str | None:
         ("platform", record.platform, plan.platform(record.id.platform)),
     )
     found = [
-        f"{field}: {measured} and {asked}"
+        _unlike(field, measured, asked)
         for place, own, wanted in sides
         if own != wanted
         for field, measured, asked in _departures(place, _unlabelled(own), _unlabelled(wanted))
     ]
-    return f"{NOT_AS_PLANNED}: {'; '.join(found)}" if found else None
+    if not found:
+        return None
+    return tr("{cause}: {detail}", cause=tr(NOT_AS_PLANNED), detail=clauses(found))
+
+
+def _unlike(field: str, left: object, right: object) -> str:
+    return tr("{field}: {left} and {right}", field=field, left=left, right=right)
 
 
 def _unlabelled(model: BaseModel) -> dict[str, Any]:
@@ -204,13 +211,17 @@ def field_value(record: Record, field: str) -> Any:
 def _checksum_difference(a: Record, b: Record, metric: str) -> Difference | None:
     left, right = _checksum(a, metric), _checksum(b, metric)
     if len(left) != len(right):
-        return Difference(field=metric, left=f"{len(left)} values", right=f"{len(right)} values")
+        return Difference(field=metric, left=_count(left), right=_count(right))
     pairs = list(zip(left, right, strict=True))
     x, y = max(pairs, key=lambda pair: _apart(*pair), default=(0.0, 0.0))
     same = not isinstance(a.case, TrainingCase | StrategiesCase) or (
         _apart(x, y) <= CHECKSUM_TOLERANCES[a.case.precision]
     )
     return None if same else Difference(field=metric, left=f"{x:.7g}", right=f"{y:.7g}")
+
+
+def _count(values: tuple[float, ...]) -> str:
+    return tr("{n} values", n=len(values))
 
 
 def _apart(x: float, y: float) -> float:

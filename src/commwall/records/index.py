@@ -6,6 +6,7 @@ Everything that renders starts from an index and never looks for record files it
 
 from contextlib import suppress
 
+from commwall.language.translate import tr_later
 from commwall.records.layout import Layout
 from commwall.records.state import Accident, Attempt, read_attempt, read_state
 from commwall.records.store import content_of, read_plan
@@ -15,6 +16,12 @@ from commwall.schema.case import SuiteName
 from commwall.schema.errors import CommwallError, PlanError
 from commwall.schema.parsing import nearest, parse_json_model
 from commwall.schema.plan import Plan
+
+NOT_LOOKED = tr_later(
+    "the workflow has not looked at this campaign here, so nothing is known of what this machine "
+    "owes; `snakemake -n` looks"
+)
+"""Problem of a suite that may be this machine's."""
 
 
 class Index(Model):
@@ -130,10 +137,7 @@ def _current_key(layout: Layout, campaign: str, suite: str) -> tuple[str | None,
     path = layout.state_path(campaign, suite)
     if path.exists():
         return read_state(path).key, None
-    return None, (
-        f"suite {suite}: the workflow has not looked at this campaign here, so nothing is known of "
-        "what this machine owes; `snakemake -n` looks"
-    )
+    return None, f"suite {suite}: {NOT_LOOKED}"
 
 
 def _last_attempt(layout: Layout, campaign: str, suite: str) -> tuple[Attempt | None, str | None]:

@@ -6,6 +6,7 @@ record of it is measured or taken in any more. Reads it and the records that it 
 
 from pathlib import Path
 
+from commwall.language.translate import tr_later
 from commwall.records.bundle import kind_of
 from commwall.records.layout import Layout
 from commwall.records.store import content_of, model_text, read_record, write_atomically
@@ -55,7 +56,7 @@ def read_predictions(layout: Layout, campaign: str) -> Predictions:
         return parse_predictions(content_of(path), campaign)
     except FileNotFoundError as error:
         raise PredictionError(
-            "a campaign has no predictions to be replicated by",
+            tr_later("a campaign has no predictions to be replicated by"),
             where=_place(campaign),
             found="no such file",
             expected="intervals that its publisher fixed beforehand",
@@ -110,7 +111,7 @@ def _basis_record(layout: Layout, campaign: str, name: str, wanted: str) -> Reco
 
 def _other_basis(campaign: str, name: str, found: str) -> PredictionError:
     return PredictionError(
-        "predictions rest on another record than is here",
+        tr_later("predictions rest on another record than is here"),
         where=f"results/{campaign}/{name}",
         found=found,
         expected="the record as it was when the predictions were fixed",
@@ -120,7 +121,7 @@ def _other_basis(campaign: str, name: str, found: str) -> PredictionError:
 
 def _changed(campaign: str, found: str) -> PredictionError:
     return PredictionError(
-        "predictions cannot be trusted",
+        tr_later("predictions cannot be trusted"),
         where=_place(campaign),
         found=found,
         expected="predictions as they were fixed",

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from commwall.language.translate import tr_later
 from commwall.records.comparable import not_as_planned
 from commwall.records.layout import Layout
 from commwall.records.store import read_record, read_withdrawals
@@ -127,7 +128,7 @@ def _facts_and_judgement(
     name: str, path: Path, plan: Plan, judge: Judge, verified: Verified
 ) -> tuple[Facts | None, Judgement]:
     if not path.exists():
-        return None, ("missing", "no record")
+        return None, ("missing", tr_later("no record"))
     try:
         facts = verified.facts(name, path, partial(_read, plan=plan))
     except RecordError as error:
@@ -150,7 +151,7 @@ def _judge(facts: Facts, plan: Plan, key: str | None, withdrawn: dict[str, str])
     if facts.digest in withdrawn:
         return "withdrawn", withdrawn[facts.digest]
     if facts.fingerprint != plan.fingerprint:
-        return "invalid", "measured on another kind of machine than the plan names"
+        return "invalid", tr_later("measured on another kind of machine than the plan names")
     if facts.departure:
         return "stale", facts.departure
     if key is None:

@@ -15,6 +15,7 @@ from commwall.judge.finding import Evidence, Finding
 from commwall.judge.handover import Case, Check, Expectations, summary
 from commwall.judge.rules import judge
 from commwall.judge.scene import Pasted, Scene, paste
+from commwall.language.translate import clauses, listed, spoken, tr, tr_later
 from commwall.readers.decoding import decoded
 from commwall.readers.refusal import Unreadable
 from commwall.report.html import (
@@ -31,7 +32,7 @@ from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import parse_model, parse_yaml
 
 EXPECTATIONS = Path("config/acceptance.yaml")
-TITLE = "Acceptance of a machine"
+TITLE = tr_later("Acceptance of a machine")
 _CSS = Path(__file__).with_name("templates") / "page.css"
 _OWN_CSS = """
 td { overflow-wrap: anywhere; min-width: 3.5rem; }
@@ -41,10 +42,10 @@ tr.open td, tr.open th { color: var(--muted); font-weight: 400; }
 """
 """Evidence has words without blanks; what fails is red and says so in words."""
 _WORDS = {
-    "pass": "It is what was expected.",
-    "warn": "Nothing fails; some values lie in doubt.",
-    "fail": "It is not what was expected.",
-    "open": "Nothing fails so far; some checks are not shown by these files.",
+    "pass": tr_later("It is what was expected."),
+    "warn": tr_later("Nothing fails; some values lie in doubt."),
+    "fail": tr_later("It is not what was expected."),
+    "open": tr_later("Nothing fails so far; some checks are not shown by these files."),
 }
 
 
@@ -118,7 +119,7 @@ def headline(found: HandOver) -> Html:
     outcome, words = summary(found.checks)
     return Html(
         f'<div class="card"><p class="verdict">{escape(outcome.upper())}: '
-        f"{escape(_WORDS[outcome])}</p><p>{escape(words)}.</p></div>"
+        f"{escape(tr(_WORDS[outcome]))}</p><p>{escape(words)}.</p></div>"
     )
 
 
@@ -132,10 +133,19 @@ def table_of_checks(found: HandOver) -> Html:
         for one in found.checks
     ]
     return grouped_table(
-        ("check", "outcome", "expected", "found", "reason", "shown by"),
+        (
+            tr("check"),
+            tr("outcome"),
+            tr("expected"),
+            tr("found"),
+            tr("reason"),
+            tr("shown by"),
+        ),
         [Group("", rows)],
-        "Expected against found. open: these files do not show it; the reason is the command that "
-        "would.",
+        tr(
+            "Expected against found. open: these files do not show it; the reason is the command "
+            "that would."
+        ),
     )
 
 
@@ -149,34 +159,40 @@ def table_of_findings(found: HandOver) -> Html:
         for one in found.findings
     ]
     return grouped_table(
-        ("level", "verdict", "what it means", "next", "shown by"), [Group("", rows)], "All verdicts"
+        (tr("level"), tr("verdict"), tr("what it means"), tr("next"), tr("shown by")),
+        [Group("", rows)],
+        tr("All verdicts"),
     )
 
 
 def limits(found: HandOver) -> Html:
     """What such a hand-over does not show."""
     refused = [
-        f"not read: {Path(one.name).name} ({one.refused})"
+        tr("not read: {file} ({reason})", file=Path(one.name).name, reason=one.refused)
         for one in found.scene.pasted
         if one.refused
     ]
-    files = ", ".join(Path(one.name).name for one in found.scene.pasted)
+    files = listed(Path(one.name).name for one in found.scene.pasted)
     sources = sorted({source for one in found.findings for source in one.sources})
     return joined(
         [
-            heading("What this does not show"),
+            heading(tr("What this does not show")),
             bullets(
                 [
-                    "It judges the moment at which the files were made, not how the machine "
-                    "behaves after hours under load.",
-                    "Expected values that the order does not state are those of the facts on "
-                    "file for the model of GPU.",
-                    "A file shows what was pasted; who wrote it is not proven.",
+                    tr(
+                        "It judges the moment at which the files were made, not how the machine "
+                        "behaves after hours under load."
+                    ),
+                    tr(
+                        "Expected values that the order does not state are those of the facts on "
+                        "file for the model of GPU."
+                    ),
+                    tr("A file shows what was pasted; who wrote it is not proven."),
                     *refused,
                 ]
             ),
-            paragraph(f"Files: {files}.", "muted"),
-            folded("Sources of figures", bullets(sources)),
+            paragraph(tr("Files: {files}.", files=files), "muted"),
+            folded(tr("Sources of figures"), bullets(sources)),
         ]
     )
 
@@ -187,22 +203,23 @@ def page_of(found: HandOver) -> str:
         [
             headline(found),
             table_of_checks(found),
-            folded("Every verdict, with its lines", table_of_findings(found)),
+            folded(tr("Every verdict, with its lines"), table_of_findings(found)),
             limits(found),
         ]
     )
+    title = escape(tr(TITLE))
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="{spoken()}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'\">\n"
-        f"<title>{TITLE}</title>\n<style>{_CSS.read_text(encoding='utf-8')}{_OWN_CSS}</style>\n</head>\n"
-        f"<body>\n<main>\n<h1>{TITLE}</h1>\n{body.markup}\n</main>\n</body>\n</html>\n"
+        f"<title>{title}</title>\n<style>{_CSS.read_text(encoding='utf-8')}{_OWN_CSS}</style>\n</head>\n"
+        f"<body>\n<main>\n<h1>{title}</h1>\n{body.markup}\n</main>\n</body>\n</html>\n"
     )
 
 
 def _lines(evidence: Sequence[Evidence]) -> str:
-    return "; ".join(
+    return clauses(
         f"{Path(one.file).name}:{one.line}: {one.text}"
         if one.line
         else f"{Path(one.file).name}: {one.text}"

@@ -14,18 +14,27 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
-from commwall.analysis.whatif.words import per_gb_text
+from commwall.analysis.whatif.words import per_gb_span, per_gb_text
 from commwall.analysis.wording import span_text
+from commwall.language.translate import (
+    around_text,
+    clauses,
+    tr,
+    tr_later,
+    trn,
+)
 from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.report.style import INK, MUTED, new_figure, title_figure
 from commwall.schema.units import significant, time_text, volume_text
 
-NO_CONTEST = (
+NO_CONTEST = tr_later(
     "No curve: no comparison has a training case whose legs full, comm and nosync or packed were "
     "measured over both links."
 )
+NEVER = tr_later("never")
+_STANDINGS = {"below": tr_later("below"), "within": tr_later("within"), "above": tr_later("above")}
 SIDES = ["faster", "slower"]
 _PANEL_IN = 4.0
 _LINEAR_PERCENT = 1.0
@@ -37,7 +46,7 @@ def verdict(page: Page) -> Html:
     """Where the faster link of each comparison gains more than 5 %, and what was measured."""
     lines = list(verdict_lines(page))
     if not lines:
-        return paragraph(NO_CONTEST, "missing")
+        return paragraph(tr(NO_CONTEST), "missing")
     return joined([paragraph(line, "verdict") for line in lines], "card")
 
 
@@ -47,11 +56,19 @@ def verdict_lines(page: Page) -> Iterator[str]:
     for _, crossings in page.curve.crossings.groupby(SIDES, sort=False):
         first = crossings.iloc[0]
         own = _of(points, first)
-        yield (
-            f"{first.label_faster} gains {_ends(own['gain_percent'])} % over {first.label_slower} "
-            f"in {len(own)} measured case{'s' if len(own) > 1 else ''}, whose steps compute "
-            f"{_per_gb_ends(own['compute_s_per_byte'])} of gradients. {_less_than(crossings, 5)}"
+        measured = trn(
+            "{faster} gains {gain} % over {slower} in {n} measured case, whose steps compute "
+            "{compute} of gradients.",
+            "{faster} gains {gain} % over {slower} in {n} measured cases, whose steps compute "
+            "{compute} of gradients.",
+            len(own),
+            faster=first.label_faster,
+            slower=first.label_slower,
+            gain=_ends(own["gain_percent"]),
+            compute=_per_gb_ends(own["compute_s_per_byte"]),
         )
+        line = _less_than(crossings, 5)
+        yield tr("{measured} {by_the_line}", measured=measured, by_the_line=line)
 
 
 def _less_than(crossings: pd.DataFrame, gain: float) -> str:
@@ -59,10 +76,12 @@ def _less_than(crossings: pd.DataFrame, gain: float) -> str:
     own = crossings[crossings["gain_percent"] == gain]
     known = own["compute_s_per_byte"].dropna()
     if known.empty:
-        return f"By the line no step gains {gain:g} %."
-    return (
-        f"By the line it gains more than {gain:g} % where a step computes less than "
-        f"{_per_gb_ends(known)}: the less, the more of the exchange is hidden."
+        return tr("By the line no step gains {gain} %.", gain=f"{gain:g}")
+    return tr(
+        "By the line it gains more than {gain} % where a step computes less than {compute}: the "
+        "less, the more of the exchange is hidden.",
+        gain=f"{gain:g}",
+        compute=_per_gb_ends(known),
     )
 
 
@@ -77,7 +96,7 @@ def curve_figure(page: Page) -> Figure:
     figure, panels = new_figure([_PANEL_IN] * len(contests))
     for axes, (_, own) in zip(panels, contests, strict=True):
         _panel(axes, own, _of(page.curve.breakeven, own.iloc[0]), page)
-    title_figure(figure, "Gain of the faster link", emulated=bool(crossings["emulated"].any()))
+    title_figure(figure, tr("Gain of the faster link"), emulated=bool(crossings["emulated"].any()))
     return figure
 
 
@@ -88,14 +107,14 @@ def _panel(axes: Axes, crossings: pd.DataFrame, points: pd.DataFrame, page: Page
     x = _span(points["compute_s_per_byte"], crossings["compute_s_per_byte"])
     edges = np.array([band(links, float(each)) for each in x]) * 100
     axes.fill_between(x * 1e12, edges[:, 0], edges[:, 1], color=look.color, alpha=0.15, linewidth=0)
-    for overlap, style, words in ((NOTHING, "-", "nothing hidden"), (ALL, "--", "all hidden")):
+    edge_lines = ((NOTHING, "-", tr("line, nothing hidden")), (ALL, "--", tr("line, all hidden")))
+    for overlap, style, words in edge_lines:
         gains = 100 * np.asarray(links.gain(x, overlap))
-        axes.plot(x * 1e12, gains, style, color=look.color, linewidth=1.2, label=f"line, {words}")
+        axes.plot(x * 1e12, gains, style, color=look.color, linewidth=1.2, label=words)
     _marks(axes, points, look.marker)
     for gain in crossings["gain_percent"].unique():
         axes.axhline(gain, color=MUTED, linewidth=0.6, linestyle=":")
-    title = f"{first.label_faster} over {first.label_slower}"
-    _dress(axes, title, float(points["gain_percent"].min()), float(edges.max()))
+    _dress(axes, _sides_text(first), float(points["gain_percent"].min()), float(edges.max()))
 
 
 def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
@@ -106,10 +125,11 @@ def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
             axes.plot([x, x], [row["gain_low_percent"], row["gain_high_percent"]], color=INK, lw=1)
         axes.plot(x, gain, marker, color=INK, ms=6)
         axes.annotate(
-            f"{row['case']} (n = {row['n']})", (x, gain), (6, 5), textcoords="offset points",
-            fontsize=8, path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            tr("{case} (n = {n})", case=row["case"], n=row["n"]), (x, gain), (6, 5),
+            textcoords="offset points", fontsize=8,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
         )  # fmt: skip
-    axes.plot([], [], marker, color=INK, ms=6, label="measured")
+    axes.plot([], [], marker, color=INK, ms=6, label=tr("measured"))
 
 
 def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:
@@ -122,8 +142,8 @@ def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: significant(value, 1)))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("compute of a step for each GB of gradients [ms]")
-    axes.set_ylabel("step time ratio less 1")
+    axes.set_xlabel(tr("compute of a step for each GB of gradients [ms]"))
+    axes.set_ylabel(tr("step time ratio less 1"))
     axes.set_title(title)
     axes.legend(frameon=False, fontsize=8.5, loc="upper right")
 
@@ -138,80 +158,130 @@ def points(page: Page) -> Html:
     """Every measured case beside the band, with why it lies outside where it does."""
     rows = page.curve.breakeven
     if rows.empty:
-        return paragraph(NO_CONTEST, "missing")
+        return paragraph(tr(NO_CONTEST), "missing")
     heads = (
-        "case, links", "gradients", "compute", "compute per GB", "gain, measured",
-        "gain, modelled", "of what could be hidden was", "place",
-    )  # fmt: skip
+        tr("case, links"),
+        tr("gradients"),
+        tr("compute"),
+        tr("compute per GB"),
+        tr("gain, measured"),
+        tr("gain, modelled"),
+        tr("of what could be hidden was"),
+        tr("place"),
+    )
     lines = [_point_cells(row) for row in rows.to_dict("records")]
     outside = [_why_outside(row) for row in rows.to_dict("records") if row["standing"] != "within"]
-    words = (
+    words = tr(
         "Measured cases and the band of the line. Compute is leg packed where it was measured, "
         "else nosync. What could be hidden: the exchange, or the backward pass if it is shorter; "
         "below 0 % the exchange costs a step more than it takes alone."
     )
-    told = bullets(outside) if outside else paragraph("All measured cases lie in the band.")
+    told = bullets(outside) if outside else paragraph(tr("All measured cases lie in the band."))
     return joined([table(heads, lines, words), told])
 
 
 def _point_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    gain = f"{row['gain_percent']:.1f} %"
+    ends = (row[f"gain{part}_percent"] for part in ("", "_low", "_high"))
+    gain, low, high = (f"{end:.1f} %" for end in ends)
     if pd.notna(row["gain_low_percent"]):
-        gain += f" ({row['gain_low_percent']:.1f} to {row['gain_high_percent']:.1f})"
+        gain = around_text(gain, low, high)
     hidden = (
-        f"{row[f'label_{side}']}: {_percent(row[f'hidden_{side}_percent'])}" for side in SIDES
+        tr(
+            "{what}: {value}",
+            what=row[f"label_{side}"],
+            value=_percent(row[f"hidden_{side}_percent"]),
+        )
+        for side in SIDES
     )
     return (
-        f"{row['case']}, {row['label_faster']} over {row['label_slower']}",
+        tr("{case}, {links}", case=row["case"], links=_sides_text(row)),
         volume_text(row["gradient_bytes"]),
         time_text(row["compute_s"]),
         per_gb_text(row["compute_s_per_byte"]),
-        f"{gain}, n = {row['n']}",
+        tr("{gain}, n = {n}", gain=gain, n=row["n"]),
         span_text(f"{row['model_low_percent']:.1f} %", f"{row['model_high_percent']:.1f} %"),
-        "; ".join(hidden),
-        row["standing"],
+        clauses(hidden),
+        _standing_text(row["standing"]),
     )
+
+
+def _standing_text(standing: str) -> str:
+    """Where a case lies relative to the band."""
+    return tr(_STANDINGS[standing])
 
 
 def _why_outside(row: dict[str, Any]) -> str:
     """The known reason, shown by the shares hidden."""
     fast, slow = (row[f"hidden_{side}_percent"] for side in SIDES)
-    name, faster, slower = row["case"], row["label_faster"], row["label_slower"]
-    packing = "" if row["packed"] else "gradients are packed into buckets and back, and "
-    told = f"{name} lies {row['standing']} the band"
-    if row["standing"] == "below" and fast < slow:
-        return (
-            f"{told}: over {faster} only {_percent(fast)} of what could be hidden was, over "
-            f"{slower} {_percent(slow)}, and the line gives both the same share. What a step over "
-            f"{faster} waits for beyond that is not its rate: {packing}compute and exchange are in "
-            "each other's way."
+    told = {
+        "case": row["case"],
+        "faster": row["label_faster"],
+        "slower": row["label_slower"],
+        "hidden_faster": _percent(fast),
+        "hidden_slower": _percent(slow),
+    }
+    if row["standing"] == "below":
+        return _why_below(told, known=fast < slow, packed=row["packed"])
+    if fast > slow:
+        return tr(
+            "{case} lies above the band: over {slower} only {hidden_slower} of what could be "
+            "hidden was, over {faster} {hidden_faster}: the slower exchange is in the way of "
+            "compute for longer.",
+            **told,
         )
-    if row["standing"] == "above" and fast > slow:
-        return (
-            f"{told}: over {slower} only {_percent(slow)} of what could be hidden was, over "
-            f"{faster} {_percent(fast)}: the slower exchange is in the way of compute for longer."
+    return tr("{case} lies above the band; the shares hidden do not say why.", **told)
+
+
+def _why_below(told: dict[str, str], *, known: bool, packed: bool) -> str:
+    """The same of a case that gains less than the line gives it."""
+    if not known:
+        return tr("{case} lies below the band; the shares hidden do not say why.", **told)
+    if packed:
+        return tr(
+            "{case} lies below the band: over {faster} only {hidden_faster} of what could be "
+            "hidden was, over {slower} {hidden_slower}, and the line gives both the same share. "
+            "What a step over {faster} waits for beyond that is not its rate: compute and exchange "
+            "are in each other's way.",
+            **told,
         )
-    return f"{told}; the shares hidden do not say why."
+    return tr(
+        "{case} lies below the band: over {faster} only {hidden_faster} of what could be hidden "
+        "was, over {slower} {hidden_slower}, and the line gives both the same share. What a step "
+        "over {faster} waits for beyond that is not its rate: gradients are packed into buckets "
+        "and back, and compute and exchange are in each other's way.",
+        **told,
+    )
 
 
 def crossings(page: Page) -> Html:
     """Compute at which the faster link gains 1, 5 and 20 %, solved from the line."""
     rows = page.curve.crossings
     if rows.empty:
-        return paragraph(NO_CONTEST, "missing")
-    heads = ("links", "gain", "nothing hidden", "all hidden that fits", "the same for gradients of")
+        return paragraph(tr(NO_CONTEST), "missing")
+    heads = (
+        tr("links"),
+        tr("gain"),
+        tr("nothing hidden"),
+        tr("all hidden that fits"),
+        tr("the same for gradients of"),
+    )
     lines = [
         _crossing_cells(own, _of(page.curve.breakeven, own.iloc[0]))
         for _, own in rows.groupby([*SIDES, "gain_percent"], sort=False)
     ]
-    words = (
+    words = tr(
         "Modelled: a step that computes less for each GB of gradients (1 GB = 10^9 byte) gains "
         "more. Last column: that compute for the whole step of the case with the most gradients."
     )
     rates = [
-        f"{first.label_faster}: {per_gb_text(first.faster_s_per_byte)} of exchange; "
-        f"{first.label_slower}: {per_gb_text(first.slower_s_per_byte)} (measured, leg comm, median "
-        "of the cases)"
+        tr(
+            "{faster}: {fast} of exchange; {slower}: {slow} (measured, leg comm, median of the "
+            "cases)",
+            faster=first.label_faster,
+            fast=per_gb_text(first.faster_s_per_byte),
+            slower=first.label_slower,
+            slow=per_gb_text(first.slower_s_per_byte),
+        )
         for first in (own.iloc[0] for _, own in rows.groupby(SIDES, sort=False))
     ]
     return joined([table(heads, lines, words), bullets(rates)])
@@ -220,35 +290,49 @@ def crossings(page: Page) -> Html:
 def _crossing_cells(own: pd.DataFrame, points: pd.DataFrame) -> tuple[str, ...]:
     first, largest = own.iloc[0], points.loc[points["gradient_bytes"].idxmax()]
     whole = own["compute_s_per_byte"].dropna() * largest.gradient_bytes
-    step = span_text(time_text(whole.min()), time_text(whole.max())) if len(whole) else "never"
+    step = span_text(time_text(whole.min()), time_text(whole.max())) if len(whole) else tr(NEVER)
     return (
-        f"{first.label_faster} over {first.label_slower}",
+        _sides_text(first),
         f"{first.gain_percent:g} %",
         *(_crossing_text(row) for row in own.sort_values("overlap").itertuples()),
-        f"{largest.case}: {step}",
+        tr("{what}: {value}", what=largest.case, value=step),
     )
 
 
 def _crossing_text(row: Any) -> str:
     if pd.isna(row.compute_s_per_byte):
-        return "never"
-    place = "between" if row.measured else "beyond"
-    return f"{per_gb_text(row.compute_s_per_byte)}, {place} measured cases"
+        return tr(NEVER)
+    compute = per_gb_text(row.compute_s_per_byte)
+    if row.measured:
+        return tr("{compute}, between measured cases", compute=compute)
+    return tr("{compute}, beyond measured cases", compute=compute)
 
 
 def not_shown() -> Html:
     """What the line and the examples leave out."""
     return bullets(
         (
-            "The line knows one rate for each link and one share hidden for both; buckets, the "
-            "order in which gradients are ready and contention are not in it.",
-            "Everything called modelled was not measured. Beyond the measured cases the line rests "
-            "on its formula alone.",
-            "A band is no confidence interval: its edges are the extremes of its assumptions.",
-            "Formulas and their sources: docs/decisions/022-scale-out-model.md and the package "
-            "commwall.model. `commwall whatif` prints every assumption beside its answer.",
+            tr(
+                "The line knows one rate for each link and one share hidden for both; buckets, the "
+                "order in which gradients are ready and contention are not in it."
+            ),
+            tr(
+                "Everything called modelled was not measured. Beyond the measured cases the line "
+                "rests on its formula alone."
+            ),
+            tr("A band is no confidence interval: its edges are the extremes of its assumptions."),
+            tr(
+                "Formulas and their sources: docs/decisions/022-scale-out-model.md and the package "
+                "commwall.model. `commwall whatif` prints every assumption beside its answer."
+            ),
         )
     )
+
+
+def _sides_text(row: Any) -> str:
+    """Both links of a row, the faster one first."""
+    faster, slower = row["label_faster"], row["label_slower"]
+    return tr("{faster} over {slower}", faster=faster, slower=slower)
 
 
 def _of(points: pd.DataFrame, first: Any) -> pd.DataFrame:
@@ -261,9 +345,8 @@ def _ends(values: pd.Series) -> str:
 
 
 def _per_gb_ends(values: pd.Series) -> str:
-    least, most = time_text(values.min() * 1e9), time_text(values.max() * 1e9)
-    return f"{span_text(least, most)} per GB"
+    return per_gb_span(values.min(), values.max())
 
 
 def _percent(value: float) -> str:
-    return "not known" if pd.isna(value) else f"{value:.0f} %".replace("-", "−")
+    return tr("not known") if pd.isna(value) else f"{value:.0f} %".replace("-", "−")

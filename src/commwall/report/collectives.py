@@ -10,11 +10,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from commwall.analysis.names import BUSBW, EAGER_TIME
+from commwall.language.translate import (
+    around_text,
+    listed,
+    quantity_text,
+    tr,
+    trn,
+)
 from commwall.report import operations
 from commwall.report.html import Group, Html, grouped_table, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import around_text, quantity_text, significant, size_text
+from commwall.schema.units import significant, size_text
 
 _LATENCY, _RATE = "link_latency", "link_rate"
 _POINTS_OF_A_LINE = 60
@@ -24,22 +31,22 @@ def fits(page: Page) -> Html:
     """Latency and rate of every link by collective, with the worst misfit of the line."""
     rows = page.tables.links
     if rows.empty:
-        return paragraph("No line: no collective has an admitted round.", "missing")
-    level = f"{100 * page.analysis.confidence:g} % interval"
+        return paragraph(tr("No line: no collective has an admitted round."), "missing")
+    level = tr("{level} % interval", level=f"{100 * page.analysis.confidence:g}")
     heads = (
-        "case",
-        "link",
-        f"{METRICS[f'{_LATENCY}_s'].label} ({level})",
-        f"{METRICS[f'{_RATE}_bytes_per_s'].label} ({level})",
-        "sizes",
-        "misfit of the time at worst",
-        "at the largest size",
+        tr("case"),
+        tr("link"),
+        tr("{quantity} ({level})", quantity=tr(METRICS[f"{_LATENCY}_s"].label), level=level),
+        tr("{quantity} ({level})", quantity=tr(METRICS[f"{_RATE}_bytes_per_s"].label), level=level),
+        tr("sizes"),
+        tr("misfit of the time at worst"),
+        tr("at the largest size"),
         "n",
     )
     fitted = rows[rows["n"] > 0]
     lines = [("", _fit_cells(row)) for row in fitted.to_dict("records")]
     lines += [("refused", cells) for cells in _without_line(rows[rows["n"] == 0])]
-    words = "Time = latency + bytes on the wire / rate: mean of the rounds' lines."
+    words = tr("Time = latency + bytes on the wire / rate: mean of the rounds' lines.")
     return grouped_table(heads, [Group("", lines)], words)
 
 
@@ -47,20 +54,22 @@ def choices(page: Page) -> Html:
     """Algorithm, protocol and channels of every case and size, a column for each platform."""
     rows = page.tables.choices
     if rows.empty:
-        return paragraph("NCCL's choices: none known, see the gaps.", "missing")
+        return paragraph(tr("NCCL's choices: none known, see the gaps."), "missing")
     labels = list(dict.fromkeys(rows["label"]))
     lines = [
-        (f"{case}, {size_text(size)}", *(_choice_text(own, label) for label in labels))
+        (_place(case, size), *(_choice_text(own, label) for label in labels))
         for (case, size), own in rows.groupby(["case", "message_bytes"], sort=False)
     ]
-    words = "Algorithm, protocol and channels that NCCL's log tells of any round."
-    return table(("case, size", *labels), lines, words)
+    words = tr("Algorithm, protocol and channels that NCCL's log tells of any round.")
+    return table((tr("case, size"), *labels), lines, words)
 
 
 def eager(page: Page) -> Html:
     """What the host's own calls take, where they were timed beside the replays."""
     if not (page.tables.sizes["metric"] == EAGER_TIME.metric_id).any():
-        words = "No eager times: nothing was recorded, so every time is one of the host's calls."
+        words = tr(
+            "No eager times: nothing was recorded, so every time is one of the host's calls."
+        )
         return paragraph(words, "missing")
     return operations.sizes(page, EAGER_TIME)
 
@@ -70,17 +79,17 @@ def yardsticks(page: Page) -> Html:
     rows = page.tables.yardsticks
     own = rows[rows["admitted"]]
     if own.empty:
-        return paragraph("nccl-tests was not run beside this campaign.", "missing")
+        return paragraph(tr("nccl-tests was not run beside this campaign."), "missing")
     labels = list(dict.fromkeys(own["label"]))
     lines = [
-        (f"{case}, {size_text(size)}", *(_beside_text(line, label) for label in labels))
+        (_place(case, size), *(_beside_text(line, label) for label in labels))
         for (case, size), line in own.groupby(["case", "message_bytes"], sort=False)
     ]
-    words = (
+    words = tr(
         "Own rate / rate of nccl-tests: median of the rounds (least to greatest); above 1 the own "
         "time is the shorter one."
     )
-    return table(("case, size", *labels), lines, words)
+    return table((tr("case, size"), *labels), lines, words)
 
 
 def busbw_figure(page: Page) -> Figure:
@@ -88,12 +97,15 @@ def busbw_figure(page: Page) -> Figure:
     figure = operations.size_figure(page.tables, page.looks, BUSBW)
     links = page.tables.links[page.tables.links["n"] > 0]
     for axes in figure.axes:
-        case = axes.get_title(loc="left").removeprefix("case ")
-        for row in links[links["case"] == case].to_dict("records"):
+        for row in links[links["case"] == axes.get_label()].to_dict("records"):
             look = page.looks[row["platform"]]
             sizes, rates = zip(*_curve(row), strict=True)
             axes.plot(sizes, rates, "--", color=look.color, linewidth=0.8, zorder=1)
     return figure
+
+
+def _place(case: str, size: int) -> str:
+    return operations.place_text(case, size, None, None)
 
 
 def _curve(row: dict[str, Any]) -> Iterator[tuple[float, float]]:
@@ -108,18 +120,22 @@ def _curve(row: dict[str, Any]) -> Iterator[tuple[float, float]]:
 def _without_line(rows: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
     """Links without a line, those of one case and reason in one row."""
     for (case, reason), own in rows.groupby(["case", "reason"], sort=False):
-        yield str(case), ", ".join(own["label"]), f"none: {reason}"
+        yield str(case), listed(own["label"]), tr("none: {reason}", reason=reason)
 
 
 def _fit_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    sizes = f"{size_text(row['smallest_bytes'])} to {size_text(row['largest_bytes'])}"
+    worst, size = significant(row["misfit_percent"], 2), size_text(row["misfit_bytes"])
     return (
         row["case"],
         row["label"],
         _mean_text(row, _LATENCY, "_s", "s"),
         _mean_text(row, _RATE, "_bytes_per_s", "byte/s"),
-        sizes,
-        f"{significant(row['misfit_percent'], 2)} % at {size_text(row['misfit_bytes'])}",
+        tr(
+            "{least} to {most}",
+            least=size_text(row["smallest_bytes"]),
+            most=size_text(row["largest_bytes"]),
+        ),
+        tr("{misfit} % at {size}", misfit=worst, size=size),
         f"{significant(row['misfit_at_largest_percent'], 2)} %",
         str(row["n"]),
     )
@@ -128,22 +144,27 @@ def _fit_cells(row: dict[str, Any]) -> tuple[str, ...]:
 def _mean_text(row: dict[str, Any], name: str, end: str, unit: str) -> str:
     mean, low, high = (row[f"{name}{part}{end}"] for part in ("", "_low", "_high"))
     if pd.isna(low):
-        return f"{quantity_text(mean, unit)} (no interval)"
+        return tr("{value} (no interval)", value=quantity_text(mean, unit))
     return around_text(*(quantity_text(value, unit) for value in (mean, low, high)))
 
 
 def _beside_text(line: pd.DataFrame, label: str) -> str:
     ratios = line[line["label"] == label]["rate_ratio"]
     if ratios.empty:
-        return "absent"
+        return tr("absent")
     median, least, most = (f"{v:.3f}" for v in (ratios.median(), ratios.min(), ratios.max()))
-    return f"{median} ({least} to {most})" if len(ratios) > 1 else median
+    return around_text(median, least, most) if len(ratios) > 1 else median
 
 
 def _choice_text(own: pd.DataFrame, label: str) -> str:
     mine = own[own["label"] == label]
     told = [
-        f"{row.algorithm} {row.protocol}, {row.channels} channel{'s' if row.channels > 1 else ''}"
+        trn(
+            "{way}, {n} channel",
+            "{way}, {n} channels",
+            row.channels,
+            way=f"{row.algorithm} {row.protocol}",
+        )
         for row in mine.itertuples()
     ]
-    return " or ".join(dict.fromkeys(told)) or "not told"
+    return tr(" or ").join(dict.fromkeys(told)) or tr("not told")

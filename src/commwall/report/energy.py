@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.energy_parts import PARTS
 from commwall.analysis.tables import Tables
+from commwall.language.translate import around_text, quantity_text, tr, tr_later
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import (
     Group,
@@ -32,12 +33,12 @@ from commwall.report.style import (
     value_axis,
 )
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import around_text, quantity_text, significant
+from commwall.schema.units import significant
 
 COUNTED, POLLED, IDLE = "power_w", "polled_power_w", "idle_power_w"
 KINDS = (COUNTED, POLLED, IDLE)
 ENERGIES = ("energy_j_per_sample", "energy_above_idle_j_per_sample")
-MLPERF_RULE = (
+MLPERF_RULE = tr_later(
     "NVSwitch, NVLink's cables and network adapters are missing, and no estimate stands in for "
     "them. MLPerf Training bills an interconnect that is not measured with its highest specified "
     "power, times its share in the run, times the run's time; the makers' specification of these "
@@ -46,11 +47,15 @@ MLPERF_RULE = (
 """Source: mlcommons/training_policies, power_measurement.adoc, sections "Measure or Estimate
 Interconnects" and "Scoring"."""
 NOT_COUNTED = (
-    "Energy is that of the counted domains: on GPUs the boards themselves, on a CPU its packages "
-    "and memory. The host beside GPUs, fans and power supplies are missing.",
-    "Where a step waits for the host, the energy of waiting is in the numbers.",
-    "Idle power is read just before a launch; after other work a GPU may not have come to rest, "
-    "and what is above idle is then too small.",
+    tr_later(
+        "Energy is that of the counted domains: on GPUs the boards themselves, on a CPU its "
+        "packages and memory. The host beside GPUs, fans and power supplies are missing."
+    ),
+    tr_later("Where a step waits for the host, the energy of waiting is in the numbers."),
+    tr_later(
+        "Idle power is read just before a launch; after other work a GPU may not have come to "
+        "rest, and what is above idle is then too small."
+    ),
 )
 
 
@@ -59,19 +64,24 @@ def parts_table(page: Page) -> Html:
     own = page.tables.energy_parts
     own = own[~own["control"]]
     if own.empty:
-        return paragraph("Power and time: no round has the energy of both sides.", "missing")
-    tables = []
-    for _, of in own.groupby(["a", "b"], sort=False):
-        lines = [line for _, line in of.groupby("case", sort=False)]
-        first = of.iloc[0]
-        heads = ("case", "energy per sample A", "B", "energy A / B", "= power", "x time per sample",
-                 "n")  # fmt: skip
-        level = f"{100 * first['confidence']:g} % interval where rounds spread"
-        words = f"A = {first['label_a']}, B = {first['label_b']}; ratios with {level}."
-        rows = [("", tuple(_part_cells(line))) for line in lines]
-        tables.append(grouped_table(heads, [Group("", rows)], words))
-        tables.append(bullets(_part_sentence(line) for line in lines))
-    return joined(tables)
+        return paragraph(tr("Power and time: no round has the energy of both sides."), "missing")
+    return joined(part for _, of in own.groupby(["a", "b"], sort=False) for part in _parts(of))
+
+
+def _parts(own: pd.DataFrame) -> Iterator[Html]:
+    """Table and sentences of one comparison."""
+    first, lines = own.iloc[0], [line for _, line in own.groupby("case", sort=False)]
+    words = tr(
+        "A = {a}, B = {b}; ratios with {level} % interval where rounds spread.",
+        a=first["label_a"],
+        b=first["label_b"],
+        level=f"{100 * first['confidence']:g}",
+    )
+    heads = (tr("case"), tr("energy per sample A"), tr("B"), tr("energy A / B"), tr("= power"),
+             tr("x time per sample"), tr("n"))  # fmt: skip
+    rows = [("", tuple(_part_cells(line))) for line in lines]
+    yield grouped_table(heads, [Group("", rows)], words)
+    yield bullets(_part_sentence(line) for line in lines)
 
 
 def _part_cells(line: pd.DataFrame) -> Iterator[str]:
@@ -92,23 +102,30 @@ def _ratio(part: Any) -> str:
 def _part_sentence(line: pd.DataFrame) -> str:
     """Which side draws how much for how long, and what parts not counted may take."""
     energy, power, time = (line[line["metric"] == q.metric_id].iloc[0] for q in PARTS)
-    shown = [significant(part["ratio"], 3) for part in (power, time, energy)]
-    return (
-        f"{energy['case']}: {energy['label_a']} draws {shown[0]} times the power of "
-        f"{energy['label_b']} for {shown[1]} times as long: {shown[2]} times the energy. "
-        f"{_room_text(energy)}"
+    told = tr(
+        "{case}: {a} draws {power} times the power of {b} for {time} times as long: {energy} "
+        "times the energy.",
+        case=energy["case"],
+        a=energy["label_a"],
+        b=energy["label_b"],
+        power=significant(power["ratio"], 3),
+        time=significant(time["ratio"], 3),
+        energy=significant(energy["ratio"], 3),
     )
+    return tr("{first} {second}", first=told, second=_room_text(energy))
 
 
 def _room_text(energy: Any) -> str:
     """What parts that are not counted may take; nothing where the order itself is not told."""
     if energy["ratio_low"] < 1 < energy["ratio_high"]:
-        return "Which of the two takes less, these rounds do not tell."
+        return tr("Which of the two takes less, these rounds do not tell.")
     less, more = ("label_a", "label_b") if energy["ratio"] < 1 else ("label_b", "label_a")
     room = quantity_text(energy["uncounted_power_w"], "W")
-    return (
-        f"Parts that are not counted may take {room} more on {energy[less]} before {energy[more]} "
-        "takes less."
+    return tr(
+        "Parts that are not counted may take {room} more on {less} before {more} takes less.",
+        room=room,
+        less=energy[less],
+        more=energy[more],
     )
 
 
@@ -116,7 +133,7 @@ def power_figure(tables: Tables, looks: Looks) -> Figure:
     """Power of all GPUs of a launch by the counter, polled and before the launch."""
     power = powers(tables)
     if power.empty:
-        return nothing("Power: no value, see the gaps")
+        return nothing(tr("Power: no value, see the gaps"))
     cases = list(power.groupby("case", sort=False))
     figure, panels = new_figure(panel_height(len(own), own["label"]) for _, own in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
@@ -127,10 +144,10 @@ def power_figure(tables: Tables, looks: Looks) -> Figure:
             axes.plot(line[POLLED], row, "o", mfc="white", mec=INK, ms=6)
             axes.plot(line[IDLE], row, "|", color=INK, ms=16, mew=1.8)
         row_labels(axes, list(own["label"]))
-        value_axis(axes, METRICS[COUNTED], label="power of all counted domains")
-        axes.set_title(f"case {case}")
+        value_axis(axes, METRICS[COUNTED], label=tr("power of all counted domains"))
+        axes.set_title(tr("case {case}", case=case))
         axes.set_xlim(left=0)
-    title_figure(figure, "Power while training", emulated=emulated_in(power))
+    title_figure(figure, tr("Power while training"), emulated=emulated_in(power))
     return figure
 
 
@@ -139,15 +156,15 @@ def energy_table(page: Page) -> Html:
     whole = _medians(page.tables, whole=True)
     if whole.empty:
         return joined(())  # the figure says so
-    words = (
+    words = tr(
         "All counted domains together, medians of the rounds. Polled is the mean of the driver's "
         "readings from the first second on, the difference relative to the counter."
     )
     parts = [_energy_rows(whole, words)]
     each = _medians(page.tables, whole=False)
     if each["rank"].notna().any():
-        shown = _energy_rows(each, "Each GPU by itself, medians of the rounds.")
-        parts.append(folded("Energy and power of each GPU", shown))
+        shown = _energy_rows(each, tr("Each GPU by itself, medians of the rounds."))
+        parts.append(folded(tr("Energy and power of each GPU"), shown))
     return joined(parts)
 
 
@@ -172,7 +189,7 @@ def _energy_rows(medians: pd.DataFrame, caption: str) -> Html:
     rows = [
         (
             line["case"],
-            line["label"] if pd.isna(line["rank"]) else f"{line['label']}, GPU {line['rank']}",
+            _place(line),
             *(_text(line[name], "J/sample") for name in ENERGIES),
             *(_text(line[name], "W") for name in KINDS),
             _text(line["polled_difference_percent"], "%"),
@@ -180,17 +197,25 @@ def _energy_rows(medians: pd.DataFrame, caption: str) -> Html:
         )
         for line in lines
     ]
-    heads = ("case", "platform", "energy per sample", "above idle", "power by the counter",
-             "polled", "before the launch", "polled against counter", "n")  # fmt: skip
+    heads = (tr("case"), tr("platform"), tr("energy per sample"), tr("above idle"),
+             tr("power by the counter"), tr("polled"), tr("before the launch"),
+             tr("polled against counter"), tr("n"))  # fmt: skip
     return table(heads, rows, caption)
+
+
+def _place(line: dict[str, Any]) -> str:
+    """A platform, and which of its GPUs where each stands by itself."""
+    label, rank = line["label"], line["rank"]
+    return label if pd.isna(rank) else tr("{platform}, GPU {rank}", platform=label, rank=rank)
 
 
 def not_covered(page: Page) -> Html:
     """What the energy numbers leave out."""
     plan = page.analysis.evidence.plan
     on_gpus = any(platform.device == "cuda" for platform in (plan.platforms if plan else ()))
-    return bullets((NOT_COUNTED[0], *((MLPERF_RULE,) if on_gpus else ()), *NOT_COUNTED[1:]))
+    lines = (NOT_COUNTED[0], *((MLPERF_RULE,) if on_gpus else ()), *NOT_COUNTED[1:])
+    return bullets(map(tr, lines))
 
 
 def _text(value: float, unit: str) -> str:
-    return "absent" if pd.isna(value) else quantity_text(value, unit)
+    return tr("absent") if pd.isna(value) else quantity_text(value, unit)

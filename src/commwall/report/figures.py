@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.tables import Tables
+from commwall.language.translate import tr
 from commwall.report.style import (
     INK,
     MUTED,
@@ -47,7 +48,7 @@ def ratios_figure(tables: Tables) -> Figure:
     """Throughput ratio of each case and comparison on one axis, each beside its noise floor."""
     verdicts = _of(tables.ratios, PRIMARY).dropna(subset=["ratio"])
     if verdicts.empty:
-        return nothing("Throughput ratio: no comparison has a usable round")
+        return nothing(tr("Throughput ratio: no comparison has a usable round"))
     own = verdicts.sort_values("control", kind="stable").sort_values(
         "case", kind="stable", key=lambda cases: cases.map(list(dict.fromkeys(cases)).index)
     )
@@ -56,10 +57,10 @@ def ratios_figure(tables: Tables) -> Figure:
     _draw_ratios(axes, own, _of(tables.pairs, PRIMARY))
     row_labels(axes, labels)
     sides = own[["label_a", "label_b", "control"]].drop_duplicates()
-    title = "Throughput ratio"
+    title = tr("Throughput ratio")
     if (~sides["control"]).sum() == 1:
         first = sides[~sides["control"]].iloc[0]
-        title = f"Throughput ratio, {first['label_a']} / {first['label_b']}"
+        title = tr("Throughput ratio, {a} / {b}", a=first["label_a"], b=first["label_b"])
     if axes.get_legend_handles_labels()[0]:
         figure.legend(loc="outside lower right", frameon=False, fontsize=9)
     title_figure(figure, title, emulated=emulated_in(verdicts))
@@ -73,7 +74,7 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
     """
     values = _of(tables.platforms, quantity)
     if values.empty:
-        return nothing(f"{quantity.label}: no value, see the gaps")
+        return nothing(tr("{quantity}: no value, see the gaps", quantity=quantity.label))
     cases = [(str(case), own) for case, own in values.groupby("case", sort=False)]
     together = quantity.metric.unit == "1" and len(cases) > 1
     panels = [cases] if together else [[case] for case in cases]
@@ -88,10 +89,11 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
         if not together:
             (title, own) = groups[0]
             row_labels(axes, list(own["label"]))
-            axes.set_title(f"case {title}")
+            axes.set_title(tr("case {case}", case=title))
     if together:
         platform_legend(figure, values, looks)
-    title_figure(figure, f"{_capital(quantity.label)} per platform", emulated=emulated_in(values))
+    title = tr("{quantity} per platform", quantity=_capital(quantity.label))
+    title_figure(figure, title, emulated=emulated_in(values))
     return figure
 
 
@@ -102,7 +104,7 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         q: _of(tables.platforms, q).set_index(["case", "platform"]) for q in (COMPUTE, EXPOSED)
     }
     if full.empty or parts[EXPOSED].empty:
-        return nothing("Step time: legs full and nosync have no usable values")
+        return nothing(tr("Step time: legs full and nosync have no usable values"))
     cases = list(full.groupby("case", sort=False))
     figure, panels = new_figure(0.35 + panel_height(len(own), own["label"]) for _, own in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
@@ -115,12 +117,12 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
             _draw_interval(axes, row, platform)
             _draw_rounds(axes, row, rounds, platform.platform, looks)
         row_labels(axes, list(own["label"]))
-        value_axis(axes, FULL.metric, label="step time, geometric mean over rounds")
-        axes.set_title(f"case {case}")
+        value_axis(axes, FULL.metric, label=tr("step time, geometric mean over rounds"))
+        axes.set_title(tr("case {case}", case=case))
         _show_zero(axes, own)
         mark_clipped(axes, enumerate(own.itertuples()))
     _parts_legend(figure)
-    title_figure(figure, "Where a step's time goes", emulated=emulated_in(full))
+    title_figure(figure, tr("Where a step's time goes"), emulated=emulated_in(full))
     return figure
 
 
@@ -128,7 +130,7 @@ def legs_figure(tables: Tables, looks: Looks) -> Figure:
     """Step time of each leg on each platform, a panel a case."""
     steps = tables.platforms.query("metric == 'step_time_s'")
     if steps.empty:
-        return nothing("Step times: no usable values")
+        return nothing(tr("Step times: no usable values"))
     rounds = tables.rounds.query("metric == 'step_time_s' and admitted")
     cases = [(case, _by_leg(own)) for case, own in steps.groupby("case", sort=False)]
     heights = (_bars_height(groups, together=True) for _, groups in cases)
@@ -138,12 +140,12 @@ def legs_figure(tables: Tables, looks: Looks) -> Figure:
         _draw_bars(axes, groups, for_case, looks)
         own = steps[steps["case"] == case]
         value_axis(axes, METRICS["step_time_s"])
-        axes.set_title(f"case {case}")
+        axes.set_title(tr("case {case}", case=case))
         wide = max(own["max"].max(), own["mean_high"].max())
         axes.set_xlim(0, min(1.2 * wide, MOST_ROOM * own["max"].max()))
         mark_clipped(axes, _placed(groups))
     platform_legend(figure, steps, looks)
-    title_figure(figure, "Step time of each leg", emulated=emulated_in(steps))
+    title_figure(figure, tr("Step time of each leg"), emulated=emulated_in(steps))
     return figure
 
 
@@ -153,18 +155,18 @@ def steps_figure(tables: Tables, looks: Looks) -> Figure:
         "suite == 'training' and metric == 'step_time_s' and leg == 'full' and phase == 'measured'"
     )
     if raw.empty:
-        return nothing("Steps: no measured steps of leg full")
+        return nothing(tr("Steps: no measured steps of leg full"))
     cases = list(raw.groupby("case", sort=False))
     figure, panels = new_figure(
         0.9 + 0.17 * len(own[["platform", "round"]].drop_duplicates()) for _, own in cases
     )
     for axes, (case, own) in zip(panels, cases, strict=True):
         _draw_steps(axes, own, looks)
-        axes.set_title(f"case {case}")
-        value_axis(axes, METRICS["step_time_s"], label="step time, leg full, each rank")
+        axes.set_title(tr("case {case}", case=case))
+        value_axis(axes, METRICS["step_time_s"], label=tr("step time, leg full, each rank"))
         axes.set_xlim(0, 1.05 * own["value"].max())
     platform_legend(figure, raw, looks)
-    title_figure(figure, "Every timed step", emulated=emulated_in(raw))
+    title_figure(figure, tr("Every timed step"), emulated=emulated_in(raw))
     return figure
 
 
@@ -172,7 +174,7 @@ def losses_figure(tables: Tables, looks: Looks) -> Figure:
     """Training loss of the first steps: treatments must not change what is computed."""
     losses = tables.measurements.query("metric == 'loss' and rank == 0")
     if losses.empty:
-        return nothing("Loss: no values")
+        return nothing(tr("Loss: no values"))
     cases = list(losses.groupby("case", sort=False))
     figure, panels = new_figure(2.2 for _ in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
@@ -184,12 +186,12 @@ def losses_figure(tables: Tables, looks: Looks) -> Figure:
                 ms=11 - 3 * order, mfc="none", mew=1.6, label=line["label"].iloc[0],
             )  # fmt: skip
         axes.margins(0.06, 0.2)
-        axes.set_title(f"case {case}, rank 0")
-        axes.set_xlabel("step after seeding")
-        axes.set_ylabel("training loss [1]")
+        axes.set_title(tr("case {case}, rank {rank}", case=case, rank=0))
+        axes.set_xlabel(tr("step after seeding"))
+        axes.set_ylabel(tr("training loss [1]"))
         axes.set_xticks(sorted(own["step"].astype(int).unique()))
     platform_legend(figure, losses, looks)
-    title_figure(figure, "Loss of the first steps", emulated=emulated_in(losses))
+    title_figure(figure, tr("Loss of the first steps"), emulated=emulated_in(losses))
     return figure
 
 
@@ -199,7 +201,7 @@ def _draw_ratios(axes: Axes, verdicts: pd.DataFrame, pairs: pd.DataFrame) -> Non
     for row, verdict in enumerate(verdicts.itertuples()):
         floor = verdict.noise_floor_percent / 100
         if floor == floor:  # not NaN
-            words = None if named else "noise floor (A/A)"
+            words = None if named else tr("noise floor (A/A)")
             width = 1 + floor - 1 / (1 + floor)
             axes.barh(row, width, 0.9, left=1 / (1 + floor), color="#D9D9D9", label=words)
             named = True
@@ -218,7 +220,7 @@ def _ratio_labels(verdicts: pd.DataFrame) -> list[str]:
     """The case; its two sides too where several comparisons of treatments share the figure."""
     several = len(verdicts[~verdicts["control"]][["a", "b"]].drop_duplicates()) > 1
     return [
-        f"{v.case}, A/A control" if v.control
+        tr("{case}, A/A control", case=v.case) if v.control
         else f"{v.case}: {v.label_a} / {v.label_b}" if several else v.case
         for v in verdicts.itertuples()
     ]  # fmt: skip
@@ -230,16 +232,16 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.set_xscale("log")
     low, high = min(known) / 1.08, max(known) * 1.08
     axes.set_xlim(low, high)
-    axes.set_xticks(_ratio_ticks(low, high))
+    axes.set_xticks(ratio_ticks(low, high))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
-    axes.set_xlabel("throughput ratio, first / second [1], logarithmic")
+    axes.set_xlabel(tr("throughput ratio, first / second [1], logarithmic"))
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
 
 
-def _ratio_ticks(low: float, high: float) -> list[float]:
+def ratio_ticks(low: float, high: float) -> list[float]:
     """Round numbers between the ends, finer where the ends lie close together."""
     if high / low > 40:
         steps = [x * 10**e for e in range(-3, 5) for x in (1, 3)]
@@ -252,7 +254,7 @@ def _ratio_ticks(low: float, high: float) -> list[float]:
 
 
 def _by_leg(own: pd.DataFrame) -> Groups:
-    legs = [(f"leg {leg}", own[own["leg"] == leg]) for leg in LEGS]
+    legs = [(tr("leg {leg}", leg=leg), own[own["leg"] == leg]) for leg in LEGS]
     return [(label, of_leg) for label, of_leg in legs if not of_leg.empty]
 
 
@@ -297,9 +299,13 @@ def _draw_steps(axes: Axes, own: pd.DataFrame, looks: Looks) -> None:
     for place, platform in enumerate(platforms):
         line, look = own[own["platform"] == platform], looks[platform]
         heights = line["round"].astype(int) + (place - (len(platforms) - 1) / 2) * pitch
-        axes.plot(line["value"], heights, look.marker, color=look.color, ms=3.5, alpha=0.45)
+        # Tens of thousands of marks are a picture in the drawing: as paths they weigh megabytes.
+        axes.plot(
+            line["value"], heights, look.marker,
+            color=look.color, ms=3.5, alpha=0.45, rasterized=True,
+        )  # fmt: skip
     axes.set_yticks(rounds)
-    axes.set_ylabel("round")
+    axes.set_ylabel(tr("round"))
     axes.set_ylim(max(rounds) + 0.6, min(rounds) - 0.6)
 
 
@@ -338,13 +344,13 @@ def _draw_parts(axes: Axes, row: float, compute: float, exposed: float, look: Lo
         row, exposed, left=compute, height=0.55, color="white", hatch="////", edgecolor=look.color
     )
     if exposed < 0:
-        axes.annotate("negative", (compute, row - 0.32), fontsize=8, ha="center", color=INK)
+        axes.annotate(tr("negative"), (compute, row - 0.32), fontsize=8, ha="center", color=INK)
 
 
 def _parts_legend(figure: Figure) -> None:
     handles = [
-        Patch(facecolor=MUTED, label="compute (leg nosync)"),
-        Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="exposed communication"),
+        Patch(facecolor=MUTED, label=tr("compute (leg nosync)")),
+        Patch(facecolor="white", edgecolor=MUTED, hatch="////", label=tr("exposed communication")),
     ]
     figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False, fontsize=9)
 

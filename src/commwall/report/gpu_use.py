@@ -13,19 +13,20 @@ from commwall.analysis.disturbance import DISTURBING, STATES
 from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
 from commwall.analysis.tables import Tables
 from commwall.analysis.wording import share_text
+from commwall.language.translate import around_text, clauses, listed, quantity_text, tr, tr_later
+from commwall.records.names import plain
 from commwall.report.figures import Looks, nothing, quantity_figure
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import around_text, quantity_text, significant, volume_text
+from commwall.schema.units import significant, volume_text
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
 OF_MEMORY = (MEMORY_TRAFFIC, MEMORY_SHARE, STEP_TRAFFIC)
 OF_DEVICE = (MEMORY_SHARE, *(Quantity(MEAN + metric.id) for metric in AVERAGED))
 LEAST = METRICS["memory_share_least"]
-BOUND = "Lower bound, not a measurement: " + LEAST.definition.replace("`", "")
-UNMEASURED = "not measured"
-KEPT_OUT = "kept out"
+UNMEASURED = tr_later("not measured")
+KEPT_OUT = tr_later("kept out")
 
 
 def memory_table(page: Page) -> Html:
@@ -41,17 +42,20 @@ def memory_table(page: Page) -> Html:
         )
         for case, platform, label in places
     ]
-    known = [row for row in rows if set(row[2:6]) - {UNMEASURED, "unknown"}]
-    measured = any(set(row[2:5]) - {UNMEASURED} for row in rows)
+    known = [row for row in rows if set(row[2:6]) - {tr(UNMEASURED), tr("unknown")}]
+    measured = any(set(row[2:5]) - {tr(UNMEASURED)} for row in rows)
     why = _why(page, MEMORY_TRAFFIC)
     if not known:
-        return why or paragraph("Memory traffic: no usable record of suite training.", "missing")
+        words = tr("Memory traffic: no usable record of suite training.")
+        return why or paragraph(words, "missing")
     if not measured:
         return joined([*([why] if why else []), _bounds_table(rows)])
-    heads = ("case", "platform", "memory traffic", "share of the nominal rate", "traffic of a step",
-             "lower bound of the share", "n")  # fmt: skip
-    words = "Memory traffic of one GPU while training: median of the rounds (least to greatest)."
-    return joined([*([why] if why else []), table(heads, known, words), bullets([BOUND])])
+    heads = (tr("case"), tr("platform"), tr("memory traffic"), tr("share of the nominal rate"),
+             tr("traffic of a step"), tr("lower bound of the share"), tr("n"))  # fmt: skip
+    words = tr(
+        "Memory traffic of one GPU while training: median of the rounds (least to greatest)."
+    )
+    return joined([*([why] if why else []), table(heads, known, words), bullets([_bound()])])
 
 
 def memory_figure(tables: Tables, looks: Looks) -> Figure:
@@ -64,7 +68,13 @@ def memory_figure(tables: Tables, looks: Looks) -> Figure:
 def _bounds_table(rows: list[tuple[str, ...]]) -> Html:
     """What is certain where nothing was measured."""
     shown = [(case, label, bound) for case, label, *_, bound, _ in rows]
-    return joined([table(("case", "platform", "lower bound of the share"), shown, BOUND)])
+    heads = (tr("case"), tr("platform"), tr("lower bound of the share"))
+    return joined([table(heads, shown, _bound())])
+
+
+def _bound() -> str:
+    definition = tr(LEAST.definition).replace("`", "")
+    return tr("Lower bound, not a measurement: {definition}", definition=definition)
 
 
 def use_table(page: Page) -> Html:
@@ -73,13 +83,15 @@ def use_table(page: Page) -> Html:
         (case, label, *cells, _n(page, OF_DEVICE[0], case, platform))
         for case, platform, label in _places(page)
         for cells in [[_median(page, quantity, case, platform) for quantity in OF_DEVICE]]
-        if set(cells) != {UNMEASURED}
+        if set(cells) != {tr(UNMEASURED)}
     ]
     why = _why(page, *OF_DEVICE)
     if not rows:
-        return why or paragraph("Use of the GPUs: no usable record of suite training.", "missing")
-    heads = ("case", "platform", "memory", *(metric.label for metric in AVERAGED), "n")
-    words = (
+        words = tr("Use of the GPUs: no usable record of suite training.")
+        return why or paragraph(words, "missing")
+    labels = (tr(metric.label) for metric in AVERAGED)
+    heads = (tr("case"), tr("platform"), tr("memory"), *labels, tr("n"))
+    words = tr(
         "One GPU while training, mean over window and GPUs, median of the rounds; shares are of "
         "the nominal rate or of the time."
     )
@@ -91,12 +103,15 @@ def disturbance_table(page: Page) -> Html:
     own = page.tables.disturbance
     records = own.to_dict("records")
     if not records:
-        return paragraph("Clocks and temperatures: no record of suite training.", "missing")
+        words = tr("Clocks and temperatures: no record of suite training.")
+        return paragraph(words, "missing")
     marked = bool(own[list(DISTURBING)].to_numpy().any())
     reasons = list(own["reason"].dropna().unique())
     if own["reason"].notna().all() and not marked:
-        why = "; ".join(reasons)
-        words = f"Clocks and temperatures: absent, {why}. No record is marked as disturbed."
+        words = tr(
+            "Clocks and temperatures: absent, {reasons}. No record is marked as disturbed.",
+            reasons=clauses(reasons),
+        )
         return paragraph(" ".join((words, *_doubts(own))), "missing")
     rows = [
         (
@@ -108,8 +123,9 @@ def disturbance_table(page: Page) -> Html:
         )
         for line in records
     ]
-    heads = ("case", "platform", *(METRICS[metric].label for metric in STATES), "marks", "n")
-    words = "Readings in the timed windows: median (least to greatest) over GPUs and rounds."
+    labels = (tr(METRICS[metric].label) for metric in STATES)
+    heads = (tr("case"), tr("platform"), *labels, tr("marks"), tr("n"))
+    words = tr("Readings in the timed windows: median (least to greatest) over GPUs and rounds.")
     lines = [*reasons, *_doubts(own)]
     return joined([table(heads, rows, words), *([bullets(lines)] if lines else [])])
 
@@ -118,26 +134,26 @@ def _doubts(disturbance: pd.DataFrame) -> Iterator[str]:
     """Marks that could not be ruled out, once for all places with the same."""
     known = disturbance.dropna(subset=["not_ruled_out"])
     for doubt, own in known.groupby("not_ruled_out", sort=False):
-        places = ", ".join(dict.fromkeys(own["label"]))
-        yield f"Not ruled out on {places}: {doubt}."
+        places = listed(dict.fromkeys(own["label"]))
+        yield tr("Not ruled out on {platforms}: {doubt}.", platforms=places, doubt=doubt)
 
 
 def _state(line: dict[str, Any], metric_id: str) -> str:
     start, end = STATES[metric_id]
     values = [line[f"{start}_{part}_{end}"] for part in ("median", "min", "max")]
     if pd.isna(values[0]):
-        return "absent"
+        return tr("absent")
     shown = [quantity_text(value, METRICS[metric_id].unit) for value in values]
     return shown[0] if len(set(shown)) == 1 else around_text(*shown)
 
 
 def _marks(line: dict[str, Any]) -> str:
     words = [
-        f"{name.replace('_', ' ')} in {line[name]} of {line['n']}"
+        tr("{mark} in {k} of {n}", mark=plain(name), k=line[name], n=line["n"])
         for name in DISTURBING
         if line[name]
     ]
-    return ", ".join(words) or "none"
+    return listed(words) or tr("none")
 
 
 def _places(page: Page) -> list[tuple[str, str, str]]:
@@ -175,7 +191,7 @@ def _missing(page: Page, quantity: Quantity, case: str, platform: str) -> str:
     """Whether a value is absent, or only of records that no verdict uses."""
     rows = page.tables.rounds
     same = (rows["metric"] == quantity.metric_id) & (rows["case"] == case)
-    return KEPT_OUT if (same & (rows["platform"] == platform)).any() else UNMEASURED
+    return tr(KEPT_OUT if (same & (rows["platform"] == platform)).any() else UNMEASURED)
 
 
 def _text(quantity: Quantity, value: float) -> str:
@@ -194,7 +210,9 @@ def _least(page: Page, case: str, platform: str) -> str:
     own = page.tables.limits
     line = own[(own["case"] == case) & (own["platform"] == platform)].iloc[0]
     least = line["memory_share_least"]
-    return "unknown" if pd.isna(least) else f"{significant(100 * least, 2)} % or more"
+    if pd.isna(least):
+        return tr("unknown")
+    return tr("{share} or more", share=f"{significant(100 * least, 2)} %")
 
 
 def _why(page: Page, *quantities: Quantity) -> Html | None:
@@ -216,10 +234,22 @@ def _reasons(page: Page, quantities: Sequence[Quantity]) -> Iterator[str]:
                 what.append(quantity.label)
     every = {cell.record.id.platform for cell in page.analysis.cells}
     for reason, (where, what) in found.items():
-        labels = ", ".join(dict.fromkeys(what)) if len(set(what)) < len(quantities) else "all"
-        places = dict.fromkeys(where)
-        start = (
-            "Not measured" if len(places) == len(every) else f"Not measured on {', '.join(places)}"
+        places = dict.fromkeys(where) if len(set(where)) < len(every) else ()
+        labels = dict.fromkeys(what) if len(set(what)) < len(quantities) else ()
+        yield _unmeasured(reason, listed(places), listed(labels))
+
+
+def _unmeasured(reason: str, platforms: str, labels: str) -> str:
+    """One reason: on which platforms, unless on all, and for what, unless for everything."""
+    if platforms and labels:
+        return tr(
+            "Not measured on {platforms} ({labels}): {reason}.",
+            platforms=platforms,
+            labels=labels,
+            reason=reason,
         )
-        some = "" if labels == "all" else f" ({labels})"
-        yield f"{start}{some}: {reason}."
+    if platforms:
+        return tr("Not measured on {platforms}: {reason}.", platforms=platforms, reason=reason)
+    if labels:
+        return tr("Not measured ({labels}): {reason}.", labels=labels, reason=reason)
+    return tr("Not measured: {reason}.", reason=reason)

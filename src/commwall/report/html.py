@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from commwall.language.translate import listed, tr
+
 
 @dataclass(frozen=True, repr=False)
 class Html:
@@ -35,6 +37,11 @@ def paragraph(text: str, kind: str = "") -> Html:
     return Html(f'<p class="{escape(kind)}">{escape(text)}</p>')
 
 
+def code(text: str) -> Html:
+    """Something to type."""
+    return Html(f"<pre><code>{escape(text)}</code></pre>")
+
+
 def heading(text: str) -> Html:
     """A heading below the page's title."""
     return Html(f"<h2>{escape(text)}</h2>")
@@ -46,24 +53,22 @@ def bullets(lines: Iterable[str]) -> Html:
     return Html(f"<ul>{items}</ul>")
 
 
+def links(targets: Iterable[tuple[str, str]]) -> Html:
+    """A list of links; each an address and its words."""
+    items = "".join(
+        f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for address, words in targets
+    )
+    return Html(f"<ul>{items}</ul>")
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> Html:
     """A table that scrolls on narrow screens; the first cell of a row heads it."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
-    body = "".join(_row(row) for row in rows)
-    return Html(
-        f'<p class="caption">{escape(caption)}</p><div class="scroll"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return _table(heads, f"<tbody>{''.join(_row(row) for row in rows)}</tbody>", caption)
 
 
 def grouped_table(heads: Sequence[str], groups: Iterable[Group], caption: str) -> Html:
     """A table whose rows stand in groups, each below its own title."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
-    bodies = "".join(_group(group, len(heads)) for group in groups)
-    return Html(
-        f'<p class="caption">{escape(caption)}</p><div class="scroll"><table>'
-        f"<thead><tr>{head}</tr></thead>{bodies}</table></div>"
-    )
+    return _table(heads, "".join(_group(group, len(heads)) for group in groups), caption)
 
 
 def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, str]:
@@ -75,9 +80,11 @@ def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, s
         of: cases of the whole table.
     """
     if len(cases) == 1:
-        return cases[0], f"none: {reason}"
-    head = f"all {len(cases)}" if len(cases) == of else f"{len(cases)} more"
-    return head, f"none: {reason} ({', '.join(cases)})"
+        return cases[0], tr("none: {reason}", reason=reason)
+    n = len(cases)
+    head = tr("all {n}", n=n) if n == of else tr("{n} more", n=n)
+    named = listed(cases)
+    return head, tr("none: {reason} ({cases})", reason=reason, cases=named)
 
 
 def folded(title: str, content: Html) -> Html:
@@ -90,8 +97,18 @@ def joined(parts: Iterable[Html], kind: str = "") -> Html:
     return Html(f'<div class="{escape(kind)}">{"".join(part.markup for part in parts)}</div>')
 
 
+def _table(heads: Sequence[str], bodies: str, caption: str) -> Html:
+    """A table that the keyboard can scroll, too."""
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    return Html(
+        f'<div class="scroll" tabindex="0"><table><caption><span>{escape(caption)}</span></caption>'
+        f"<thead><tr>{head}</tr></thead>{bodies}</table></div>"
+    )
+
+
 def _group(group: Group, columns: int) -> str:
-    head = f'<tr class="group"><th colspan="{columns}">{escape(group.title)}</th></tr>'
+    text = escape(group.title)
+    head = f'<tr class="group"><th scope="rowgroup" colspan="{columns}">{text}</th></tr>'
     title = head if group.title else ""
     rows = "".join(_row(cells, kind, columns) for kind, cells in group.rows)
     return f"<tbody>{title}{rows}</tbody>"

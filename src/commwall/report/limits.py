@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 from commwall.analysis.limit_words import LIMIT_WORDS
 from commwall.analysis.tables import Tables
 from commwall.analysis.wording import share_text
+from commwall.language.translate import listed, tr
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import Html, bullets, folded, joined, paragraph, table
 from commwall.report.overview import lowered
@@ -38,35 +39,20 @@ SHARES = (
 )
 MOST_SENTENCES = 6
 """More are folded."""
-RULE = (
-    "Rule: the link limits if exposed communication is larger than the host's gaps and the "
-    "device's own work, the host if its gaps are larger than both other parts.",
-    "Else the device's own work limits: compute or memory, whichever is nearer to its bound while "
-    "the device works, if that is at least half of it; neither if both are known and below.",
-    "A part that was not measured is never taken to be small: then the limit is unknown, or which "
-    "of compute and memory it is.",
-    f'Memory, share of its bound, "or more": {METRICS["memory_share_least"].definition}',
-)
-_HEADS = (
-    "exposed communication",
-    "host gap",
-    "own work",
-    "MFU",
-    "memory",
-)
 
 
 def limit_table(page: Page) -> Html:
     """Shares of every case and platform, and below it a sentence for each."""
     own = page.tables.limits
     if own.empty:
-        return paragraph("No limit: no case has usable step times of leg full.", "missing")
+        words = tr("No limit: no case has usable step times of leg full.")
+        return paragraph(words, "missing")
     lines = own.to_dict("records")
     rows = [
         (
             line["case"],
             line["label"],
-            LIMIT_WORDS[line["limit"]],
+            tr(LIMIT_WORDS[line["limit"]]),
             time_text(line["step_time_s"]),
             *(_share(line[name]) for name in SHARES),
             _memory(line),
@@ -74,27 +60,54 @@ def limit_table(page: Page) -> Html:
         )
         for line in lines
     ]
-    heads = ("case", "platform", "limit", "step", *_HEADS, "n")
-    words = "What limits a step of leg full: medians of the rounds, shares of the step."
+    heads = (tr("case"), tr("platform"), tr("limit"), tr("step"), tr("exposed communication"),
+             tr("host gap"), tr("own work"), tr("MFU"), tr("memory"), tr("n"))  # fmt: skip
+    words = tr("What limits a step of leg full: medians of the rounds, shares of the step.")
     sentences = list(_sentences(own))
     told = bullets(sentences)
     if len(sentences) > MOST_SENTENCES:
-        told = folded(f"The same in {len(sentences)} sentences", told)
-    return joined([table(heads, rows, words), told, bullets(RULE)])
+        told = folded(tr("The same in {n} sentences", n=len(sentences)), told)
+    return joined([table(heads, rows, words), told, bullets(_rule())])
+
+
+def _rule() -> Iterator[str]:
+    """How a limit is told, and what the smallest share of the memory's bound is."""
+    yield tr(
+        "Rule: the link limits if exposed communication is larger than the host's gaps and the "
+        "device's own work, the host if its gaps are larger than both other parts."
+    )
+    yield tr(
+        "Else the device's own work limits: compute or memory, whichever is nearer to its bound "
+        "while the device works, if that is at least half of it; neither if both are known and "
+        "below."
+    )
+    yield tr(
+        "A part that was not measured is never taken to be small: then the limit is unknown, or "
+        "which of compute and memory it is."
+    )
+    least = tr(METRICS["memory_share_least"].definition)
+    yield tr('Memory, share of its bound, "or more": {definition}', definition=least)
 
 
 def _sentences(limits: pd.DataFrame) -> Iterator[str]:
     """What limits each case; what holds on several platforms, and of several cases, once."""
-    places = limits.groupby(["words", "case"], sort=False)["label"].agg(" and ".join).reset_index()
+    labels = limits.groupby(["words", "case"], sort=False)["label"]
+    places = labels.agg(tr(" and ").join).reset_index()
     for (words, platforms), own in places.groupby(["words", "label"], sort=False):
-        yield f"{', '.join(own['case'])} on {platforms}: {lowered(words)}"
+        cases = listed(own["case"])
+        yield tr(
+            "{cases} on {platforms}: {words}",
+            cases=cases,
+            platforms=platforms,
+            words=lowered(words),
+        )
 
 
 def limit_figure(tables: Tables, looks: Looks) -> Figure:
     """How a step divides, as shares of it; what is not told apart is left white."""
     own = tables.limits
     if own.empty or own["exposed_comm_share"].isna().all():
-        return nothing("How a step divides: legs full and nosync have no usable values")
+        return nothing(tr("How a step divides: legs full and nosync have no usable values"))
     cases = list(own.groupby("case", sort=False))
     figure, panels = new_figure(panel_height(len(lines), lines["label"]) for _, lines in cases)
     for axes, (case, lines) in zip(panels, cases, strict=True):
@@ -102,10 +115,10 @@ def limit_figure(tables: Tables, looks: Looks) -> Figure:
             _draw_step(axes, row, line, looks[line["platform"]])
         row_labels(axes, list(lines["label"]))
         axes.set_xlim(0, 1)
-        axes.set_xlabel("share of the step [1]")
-        axes.set_title(f"case {case}")
+        axes.set_xlabel(tr("share of the step [1]"))
+        axes.set_title(tr("case {case}", case=case))
     figure.legend(handles=_handles(), loc="outside lower right", ncols=2, frameon=False, fontsize=9)
-    title_figure(figure, "How a step divides", emulated=emulated_in(own))
+    title_figure(figure, tr("How a step divides"), emulated=emulated_in(own))
     return figure
 
 
@@ -130,10 +143,10 @@ def _draw_step(axes: Axes, row: int, line: dict[str, Any], look: Look) -> None:
 
 def _handles() -> list[Patch]:
     return [
-        Patch(facecolor=COLORS[0], label="coloured: the device's own work"),
-        Patch(facecolor=MUTED, alpha=0.6, label="grey: the device waits for the host"),
-        Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="exposed communication"),
-        Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label="not told apart"),
+        Patch(facecolor=COLORS[0], label=tr("coloured: the device's own work")),
+        Patch(facecolor=MUTED, alpha=0.6, label=tr("grey: the device waits for the host")),
+        Patch(facecolor="white", edgecolor=MUTED, hatch="////", label=tr("exposed communication")),
+        Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label=tr("not told apart")),
     ]
 
 
@@ -141,9 +154,9 @@ def _memory(line: dict[str, Any]) -> str:
     """Share of the memory's bound: measured, else what is counted of it."""
     least = line["memory_share_least"]
     if pd.isna(line["memory_share"]) and not pd.isna(least):
-        return f"{share_text(least)} or more"
+        return tr("{share} or more", share=share_text(least))
     return _share(line["memory_share"])
 
 
 def _share(value: float) -> str:
-    return "unknown" if pd.isna(value) else share_text(value)
+    return tr("unknown") if pd.isna(value) else share_text(value)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from commwall.language.translate import around_text, clauses, tr
 from commwall.report.html import Group, Html, grouped_table, paragraph, table
+from commwall.report.operations import no_value_text, place_text
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import around_text, rate_text, significant, size_text
+from commwall.schema.units import rate_text, significant
 
 SHARE = METRICS["nominal_share"]
 TOGETHER = METRICS["together_share"]
@@ -22,7 +24,7 @@ def paths(page: Page) -> Html:
     """Way and nominal rate of every copy and size, and the share each platform reached."""
     own = page.tables.paths[page.tables.paths["admitted"]]
     if own.empty:
-        return paragraph(f"{SHARE.label}: no value, see the gaps", "missing")
+        return paragraph(no_value_text(tr(SHARE.label)), "missing")
     labels = list(dict.fromkeys(own["label"]))
     known = own[own["nominal_bytes_per_s"].notna()]
     lines = [
@@ -30,8 +32,8 @@ def paths(page: Page) -> Html:
         for _, line in known.groupby(_COPY, sort=False, dropna=False)
     ]
     lines += [("refused", cells) for cells in _unknown(own.drop(known.index))]
-    heads = ("case, size", "way", "nominal", *labels)
-    words = "Share of the nominal rate: median of the rounds (least to greatest)."
+    heads = (tr("case, size"), tr("way"), tr("nominal"), *labels)
+    words = tr("Share of the nominal rate: median of the rounds (least to greatest).")
     return grouped_table(heads, [Group("", lines)], words)
 
 
@@ -41,7 +43,7 @@ def sharing(page: Page) -> Html:
     keys = ["case", "case_alone", "message_bytes", "rank", "label"]
     lines = [
         (
-            f"{case}, {size_text(size)}, device {rank}",
+            place_text(case, size, rank, None),
             label,
             _rates(line["together_bytes_per_s"]),
             _rates(line["alone_bytes_per_s"]),
@@ -50,24 +52,32 @@ def sharing(page: Page) -> Html:
         for (case, _, size, rank, label), line in own.groupby(keys, sort=False)
     ]
     if not lines:
-        words = "no operation was measured both ways: all ranks at once, and one at a time"
-        return paragraph(f"Shared ways: {words}.", "missing")
-    heads = ("case, size, device", "platform", "all at once", "alone", "ratio")
-    return table(heads, lines, f"{TOGETHER.label.capitalize()}: median of the rounds.")
+        words = tr(
+            "Shared ways: no operation was measured both ways: all ranks at once, and one at a "
+            "time."
+        )
+        return paragraph(words, "missing")
+    heads = (
+        tr("case, size, device"),
+        tr("platform"),
+        tr("all at once"),
+        tr("alone"),
+        tr("ratio"),
+    )
+    label = tr(TOGETHER.label).capitalize()
+    return table(heads, lines, tr("{quantity}: median of the rounds.", quantity=label))
 
 
 def _unknown(rows: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
     """Copies without a nominal rate, those of one way and reason in one row."""
     for (path, reason), own in rows.groupby(["path", "unknown"], sort=False, dropna=False):
         places = [_place(line) for _, line in own.groupby(_COPY, sort=False, dropna=False)]
-        yield "; ".join(places), str(path), f"unknown: {reason}"
+        yield clauses(places), str(path), tr("unknown: {reason}", reason=reason)
 
 
 def _place(line: pd.DataFrame) -> str:
     first = line.iloc[0]
-    where = "" if pd.isna(first["rank"]) else f", device {first['rank']}"
-    where += "" if pd.isna(first["peer"]) else f" to {first['peer']}"
-    return f"{first['case']}, {size_text(first['message_bytes'])}{where}"
+    return place_text(first["case"], first["message_bytes"], first["rank"], first["peer"])
 
 
 def _nominal(line: pd.DataFrame) -> str:
@@ -82,7 +92,7 @@ def _shares(line: pd.DataFrame, labels: list[str]) -> list[str]:
 def _share(shares: pd.Series) -> str:
     known = shares.dropna()
     if known.empty:
-        return "absent"
+        return tr("absent")
     return _range([f"{significant(100 * value)} %" for value in _three(known)], len(known))
 
 

@@ -12,48 +12,60 @@ from commwall.analysis.names import PRIMARIES
 from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts, why_unused
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, share_text
+from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.records.names import plain
 from commwall.report.html import Html, bullets, joined, paragraph, table
+from commwall.report.marks import meaning
 from commwall.report.overview import NO_FLOOR, control_text, lowered
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, Leg, StepMode, TrainingCase
-from commwall.schema.metric import Metric
+from commwall.schema.metric import Direction, Metric
 from commwall.schema.metrics import METRICS
-from commwall.schema.result import LEAST_BOUND_SHARE, MarkName
 from commwall.schema.units import time_text
 from commwall.stats.intervals import BOOTSTRAP_FROM, RESAMPLES
 
 LEG_WORDS: dict[Leg, str] = {
-    "full": "the step as it is trained: forward, backward, gradient exchange, optimiser",
-    "nosync": "the same step without the gradient exchange",
-    "packed": "the same step, gradients packed into buckets that nobody exchanges",
-    "comm": "the same gradient buckets exchanged, nothing computed",
-    "single": "the same step in one process alone",
+    "full": tr_later("the step as it is trained: forward, backward, gradient exchange, optimiser"),
+    "nosync": tr_later("the same step without the gradient exchange"),
+    "packed": tr_later("the same step, gradients packed into buckets that nobody exchanges"),
+    "comm": tr_later("the same gradient buckets exchanged, nothing computed"),
+    "single": tr_later("the same step in one process alone"),
 }
 FORMULAS = (
-    "A step takes as long as its slowest rank; a round's step time is the median over its steps.",
-    "Exposed communication = full − nosync: what the exchange adds to the step.",
-    "Of it, packed − nosync is the packing of the buckets, full − packed the exchange itself.",
-    "Overlap = 1 − exposed communication / comm: the share of the exchange that compute hides.",
-    "Scaling efficiency = throughput of full / (processes × throughput of single).",
-    "A trace is not used: time in a collective contains waiting for the other ranks.",
+    tr_later(
+        "A step takes as long as its slowest rank; a round's step time is the median over its "
+        "steps."
+    ),
+    tr_later("Exposed communication = full − nosync: what the exchange adds to the step."),
+    tr_later(
+        "Of it, packed − nosync is the packing of the buckets, full − packed the exchange itself."
+    ),
+    tr_later(
+        "Overlap = 1 − exposed communication / comm: the share of the exchange that compute hides."
+    ),
+    tr_later("Scaling efficiency = throughput of full / (processes × throughput of single)."),
+    tr_later("A trace is not used: time in a collective contains waiting for the other ranks."),
 )
 STEP_MODES: Mapping[StepMode, str] = {
-    "eager": "the host starts every kernel of every step, as most programs do",
-    "compile": "blocks of the model are compiled; the host starts what the compiler left",
-    "captured": "the whole step is recorded once and replayed, so that the host need not keep up",
-    "compiled_captured": "blocks are compiled and the whole step is recorded and replayed",
+    "eager": tr_later("the host starts every kernel of every step, as most programs do"),
+    "compile": tr_later("blocks of the model are compiled; the host starts what the compiler left"),
+    "captured": tr_later(
+        "the whole step is recorded once and replayed, so that the host need not keep up"
+    ),
+    "compiled_captured": tr_later(
+        "blocks are compiled and the whole step is recorded and replayed"
+    ),
 }
-MARK_WORDS: Mapping[MarkName, str] = {
-    "host_bound": "the host, not the devices, set the step time",
-    "throttled": "a device lowered its clocks",
-    "contended": "other processes used a device",
-    "emulation_not_binding": "the CPU underneath, not the emulated link, set the time: below "
-    f"{100 * LEAST_BOUND_SHARE:g} % of it is the link's",
-    "warmup_not_settled": "the step time still moved when the warm-up was given up",
-    "energy_doubtful": "two ways to read the energy disagree",
-    "link_degraded": "a device's link to the host ran below what it can",
-    "compiled_anew": "kernels were compiled in this very launch, and may differ from another's",
+OUTCOMES = (tr_later("planned"), tr_later("admitted"), tr_later("kept out"), tr_later("absent"))
+"""What becomes of records, as table `outcomes` names it, which is how readers see it too."""
+SHOWN = tr_later("shown")
+"""Numbers of a record whose mark keeps them out of no verdict."""
+DIRECTIONS: Mapping[Direction, str] = {
+    "higher": tr_later("higher"),
+    "lower": tr_later("lower"),
+    "neither": tr_later("neither"),
 }
+"""Which way a metric is better."""
 
 
 def made(page: Page) -> Html:
@@ -66,12 +78,20 @@ def made_lines(page: Page) -> Iterator[str]:
     planned, absent, kept_out, admitted = (
         _total(page, "record", outcome) for outcome in ("planned", "absent", "kept out", "admitted")
     )
-    yield (
-        f"Of {planned} planned records {admitted} enter verdicts, {kept_out} are kept out of "
-        f"them, {absent} are absent."
+    yield tr(
+        "Of {planned} planned records {admitted} enter verdicts, {kept_out} are kept out of "
+        "them, {absent} are absent.",
+        planned=planned,
+        admitted=admitted,
+        kept_out=kept_out,
+        absent=absent,
     )
     passed, failed = (_total(page, "check", outcome) for outcome in ("passed", "failed"))
-    yield f"Of the checks made while measuring {passed} passed and {failed} failed."
+    yield tr(
+        "Of the checks made while measuring {passed} passed and {failed} failed.",
+        passed=passed,
+        failed=failed,
+    )
     yield from noise_lines(page)
 
 
@@ -79,22 +99,27 @@ def noise_lines(page: Page) -> Iterator[str]:
     """The noise floor of each topic that has a control, or that there is none."""
     controls = comparisons(page.analysis, control=True)
     if not controls:
-        yield NO_FLOOR
+        yield tr(NO_FLOOR)
     for control in controls:
         for topic in TOPICS:
             own = topic_verdicts(page.analysis, control, topic)
             if own and topic.quantity in PRIMARIES:
-                yield f"A/A control, {lowered(topic.title)}: {control_text(own, topic.noun)}"
+                yield tr(
+                    "A/A control, {topic}: {verdict}",
+                    topic=lowered(topic.title),
+                    verdict=control_text(own, topic.noun),
+                )
 
 
 def legs(page: Page) -> Html:
     """What each leg is, and what follows from their times."""
     used = dict.fromkeys(leg for case in _training(page).values() for leg in case.legs)
     if not used:
-        return paragraph("This campaign trains nothing: it has no legs.")
-    rows = [(leg, LEG_WORDS[leg]) for leg in LEGS if leg in used]
-    return joined([table(("leg", "what is timed"), rows, "Legs of a training case."),
-                   bullets(FORMULAS)])  # fmt: skip
+        return paragraph(tr("This campaign trains nothing: it has no legs."))
+    rows = [(leg, tr(LEG_WORDS[leg])) for leg in LEGS if leg in used]
+    heads = (tr("leg"), tr("what is timed"))
+    shown = table(heads, rows, tr("Legs of a training case."))
+    return joined([shown, bullets(map(tr, FORMULAS))])
 
 
 def windows(page: Page) -> Html:
@@ -103,32 +128,33 @@ def windows(page: Page) -> Html:
     for name, case in _training(page).items():
         own = case.windows
         times = (own.full_s, own.other_s, own.warmup_max_s)
-        shown = (*map(time_text, times), str(own.min_steps), _words(case.step_mode), case.precision)
+        shown = (*map(time_text, times), str(own.min_steps), plain(case.step_mode), case.precision)
         settings.setdefault(shown, []).append(name)
     if not settings:
-        return paragraph("No window of a leg: this campaign trains nothing.")
+        return paragraph(tr("No window of a leg: this campaign trains nothing."))
     modes = dict.fromkeys(case.step_mode for case in _training(page).values())
     words = bullets(
-        f"Step mode {mode}: {STEP_MODES.get(mode, 'see the README')}." for mode in modes
+        tr("Step mode {mode}: {meaning}.", mode=mode, meaning=tr(STEP_MODES[mode]))
+        for mode in modes
     )
-    heads = ("cases", "full at least", "other legs", "warm-up at most", "steps at least",
-             "step mode", "precision")  # fmt: skip
-    rows = [(", ".join(names), *shown) for shown, names in settings.items()]
-    return joined([table(heads, rows, "Windows and steps as planned."), words])
+    heads = (tr("cases"), tr("full at least"), tr("other legs"), tr("warm-up at most"),
+             tr("steps at least"), tr("step mode"), tr("precision"))  # fmt: skip
+    rows = [(listed(names), *shown) for shown, names in settings.items()]
+    return joined([table(heads, rows, tr("Windows and steps as planned.")), words])
 
 
 def steps(page: Page) -> Html:
     """Steps really timed in each leg and round, after how many of warm-up."""
     own = _efforts(page, "training")
     if own.empty:
-        return paragraph("No timed steps: no record of suite training.", "missing")
+        return paragraph(tr("No timed steps: no record of suite training."), "missing")
     legs_shown = [leg for leg in LEGS if leg in set(own["leg"])]
     rows = [
         (str(case), *(_steps_text(of_case[of_case["leg"] == leg]) for leg in legs_shown))
         for case, of_case in own.groupby("case", sort=False)
     ]
-    words = "Steps timed in a round, least to most over rounds, platforms and ranks."
-    return joined([table(("case", *legs_shown), rows, words), paragraph(_settled_text(own))])
+    words = tr("Steps timed in a round, least to most over rounds, platforms and ranks.")
+    return joined([table((tr("case"), *legs_shown), rows, words), paragraph(_settled_text(own))])
 
 
 def repetitions(page: Page) -> Html:
@@ -136,14 +162,15 @@ def repetitions(page: Page) -> Html:
     efforts = page.census.efforts
     own = efforts[(efforts["suite"] != "training") & efforts["timed_min"].notna()]
     if own.empty:
-        return paragraph("No collective and no copy was timed.")
+        return paragraph(tr("No collective and no copy was timed."))
     rows = [
         (str(case), str(suite), _ends(of, "sizes", "sizes"), _ends(of, "timed_min", "timed_max"),
          _ends(of, "repetitions_min", "repetitions_max"), _ends(of, "warmup_min", "warmup_max"))
         for (suite, case), of in own.groupby(["suite", "case"], sort=False)
     ]  # fmt: skip
-    heads = ("case", "suite", "sizes", "timed groups", "repetitions in each", "groups of warm-up")
-    words = "Operations: an operation's time is a group's, divided by its repetitions."
+    heads = (tr("case"), tr("suite"), tr("sizes"), tr("timed groups"), tr("repetitions in each"),
+             tr("groups of warm-up"))  # fmt: skip
+    words = tr("Operations: an operation's time is a group's, divided by its repetitions.")
     return table(heads, rows, words)
 
 
@@ -152,22 +179,22 @@ def records(page: Page) -> Html:
     own = _outcomes(page, "record")
     own = own[own["suite"] != ALL]
     if own.empty:
-        return paragraph("Nothing was planned, or the plan cannot be read.", "missing")
-    kinds = ("planned", "admitted", "kept out", "absent")
+        return paragraph(tr("Nothing was planned, or the plan cannot be read."), "missing")
     rows = [
-        (str(suite), *(_sum(of, kind) for kind in kinds), _reasons(of))
+        (str(suite), *(_sum(of, outcome) for outcome in OUTCOMES), _reasons(of))
         for suite, of in own.groupby("suite", sort=False)
     ]
-    words = "Records: what was planned and what became of it."
-    return table(("suite", *kinds, "why not used"), rows, words)
+    words = tr("Records: what was planned and what became of it.")
+    return table((tr("suite"), *map(tr, OUTCOMES), tr("why not used")), rows, words)
 
 
 def _reasons(own: pd.DataFrame) -> str:
     unused = own[own["outcome"].isin(("kept out", "absent"))]
     each = [
-        f"{count} {name}" for name, count in zip(unused["name"], unused["records"], strict=True)
+        tr("{n} {reason}", n=count, reason=tr(name))
+        for name, count in zip(unused["name"], unused["records"], strict=True)
     ]
-    return "; ".join(each) or "all used"
+    return clauses(each) or tr("all used")
 
 
 def checks(page: Page) -> Html:
@@ -175,18 +202,18 @@ def checks(page: Page) -> Html:
     own = _outcomes(page, "check")
     own = own[own["suite"] != ALL]
     if own.empty:
-        return paragraph("No record of this campaign holds a check.", "missing")
+        return paragraph(tr("No record of this campaign holds a check."), "missing")
     expected: dict[str, set[str]] = {}
     for check in (check for r in page.analysis.evidence.records for check in r.checks):
         expected.setdefault(check.name, set()).add(check.expected)
     rows = [
-        (_words(name), str(suite), _sum(of, "passed"), _sum(of, "failed"),
-         "another value in each case" if len(expected[str(name)]) > 1
+        (plain(name), str(suite), _sum(of, "passed"), _sum(of, "failed"),
+         tr("another value in each case") if len(expected[str(name)]) > 1
          else "".join(expected[str(name)]))
         for (suite, name), of in own.groupby(["suite", "name"], sort=False)
     ]  # fmt: skip
-    heads = ("check", "suite", "passed", "failed", "expected")
-    return table(heads, rows, "Checks; a failed one keeps its record out of verdicts.")
+    heads = (tr("check"), tr("suite"), tr("passed"), tr("failed"), tr("expected"))
+    return table(heads, rows, tr("Checks; a failed one keeps its record out of verdicts."))
 
 
 def marks(page: Page) -> Html:
@@ -194,16 +221,15 @@ def marks(page: Page) -> Html:
     own = _outcomes(page, "mark")
     own = own[own["suite"] != ALL]
     if own.empty:
-        return paragraph("No record carries a mark.")
-    words = {str(name): text for name, text in MARK_WORDS.items()}
+        return paragraph(tr("No record carries a mark."))
     rows = [
-        (_words(name), words.get(name, ""), str(suite), str(outcome), str(count))
+        (plain(name), meaning(name), str(suite), tr(outcome), str(count))
         for suite, name, outcome, count in own[["suite", "name", "outcome", "records"]].itertuples(
             index=False
         )
     ]
-    heads = ("mark", "meaning", "suite", "numbers are", "records")
-    return table(heads, rows, "Marks: disturbances and doubts seen while measuring.")
+    heads = (tr("mark"), tr("meaning"), tr("suite"), tr("numbers are"), tr("records"))
+    return table(heads, rows, tr("Marks: disturbances and doubts seen while measuring."))
 
 
 def intervals(page: Page) -> Html:
@@ -214,17 +240,28 @@ def intervals(page: Page) -> Html:
 def interval_lines(level_percent: float) -> tuple[str, ...]:
     """How ratio, interval and verdict are computed, with the level in use [%]."""
     return (
-        "A round measures all platforms back to back. Only values of one round are divided, so "
-        "what disturbs the whole round cancels; the rounds' ratios are the sample.",
-        f"The interval is that of the mean of the ratios' logarithms, at {level_percent:g} %: "
-        f"Student's t below {BOOTSTRAP_FROM} rounds, from there on a studentised bootstrap with "
-        f"{RESAMPLES:,} resamples from the plan's seed.",
-        "A winner is named only if the interval lies on one side of 1; otherwise the verdict is "
-        "“cannot tell”, with the number of rounds that about would. One round has no interval, "
-        "nor have rounds that all give one ratio.",
-        "The noise floor is the farther end of the interval between two runs of one treatment "
-        "(A/A): a smaller effect is not to be relied on.",
-        "Every verdict stands alone: the level is not corrected for their number.",
+        tr(
+            "A round measures all platforms back to back. Only values of one round are divided, so "
+            "what disturbs the whole round cancels; the rounds' ratios are the sample."
+        ),
+        tr(
+            "The interval is that of the mean of the ratios' logarithms, at {level} %: Student's t "
+            "below {rounds} rounds, from there on a studentised bootstrap with {resamples} "
+            "resamples from the plan's seed.",
+            level=f"{level_percent:g}",
+            rounds=BOOTSTRAP_FROM,
+            resamples=f"{RESAMPLES:,}",
+        ),
+        tr(
+            "A winner is named only if the interval lies on one side of 1; otherwise the verdict "
+            "is “cannot tell”, with the number of rounds that about would. One round has no "
+            "interval, nor have rounds that all give one ratio."
+        ),
+        tr(
+            "The noise floor is the farther end of the interval between two runs of one treatment "
+            "(A/A): a smaller effect is not to be relied on."
+        ),
+        tr("Every verdict stands alone: the level is not corrected for their number."),
     )
 
 
@@ -237,10 +274,12 @@ def noise_floors(page: Page) -> Html:
         if verdict.comparison == control and verdict.quantity in PRIMARIES
     ]
     if not own:
-        return paragraph("No treatment runs twice here, so no noise floor is known.", "missing")
-    level = f"ratio ({100 * page.analysis.confidence:g} % interval)"
-    heads = ("case", "quantity", "treatment run twice", level, "noise floor", "n")
-    return table(heads, [_noise_row(page, v) for v in own], "A/A controls.")
+        words = tr("No treatment runs twice here, so no noise floor is known.")
+        return paragraph(words, "missing")
+    level = tr("ratio ({level} % interval)", level=f"{100 * page.analysis.confidence:g}")
+    heads = (tr("case"), tr("quantity"), tr("treatment run twice"), level, tr("noise floor"),
+             tr("n"))  # fmt: skip
+    return table(heads, [_noise_row(page, v) for v in own], tr("A/A controls."))
 
 
 def metrics(page: Page) -> Html:
@@ -249,18 +288,24 @@ def metrics(page: Page) -> Html:
     return joined(
         _metric_table([m for m in used if m.kind == kind], words)
         for kind, words in (
-            ("measured", "Measured: raw values in the records."),
-            ("derived", "Derived: computed from measured ones."),
+            ("measured", tr("Measured: raw values in the records.")),
+            ("derived", tr("Derived: computed from measured ones.")),
         )
     )
 
 
 def _metric_table(used: Sequence[Metric], words: str) -> Html:
     rows = [
-        (m.label, f"{m.id} [{m.unit}]", m.direction, f"{m.definition} Source: {m.source}.")
+        (tr(m.label), f"{m.id} [{tr(m.unit)}]", tr(DIRECTIONS[m.direction]), _definition(m))
         for m in used
     ]
-    return table(("metric", "id [unit]", "better", "definition and source"), rows, words)
+    heads = (tr("metric"), tr("id [unit]"), tr("better"), tr("definition and source"))
+    return table(heads, rows, words)
+
+
+def _definition(metric: Metric) -> str:
+    meaning_, source = tr(metric.definition), tr(metric.source)
+    return tr("{definition} Source: {source}.", definition=meaning_, source=source)
 
 
 def _used(page: Page) -> set[str]:
@@ -275,8 +320,10 @@ def _noise_row(page: Page, verdict: Verdict) -> tuple[str, ...]:
         verdict.case,
         verdict.quantity.label,
         page.analysis.names[verdict.comparison.a],
-        centre_text(ratio) if ratio else f"none: {why_unused(page.analysis, verdict)}",
-        "unknown" if floor is None else share_text(floor),
+        centre_text(ratio)
+        if ratio
+        else tr("none: {reason}", reason=why_unused(page.analysis, verdict)),
+        tr("unknown") if floor is None else share_text(floor),
         str(verdict.n),
     )
 
@@ -305,32 +352,40 @@ def _total(page: Page, kind: str, outcome: str) -> int:
 
 def _steps_text(own: pd.DataFrame) -> str:
     if own.empty:
-        return "not timed"
+        return tr("not timed")
     timed, warm = _ends(own, "timed_min", "timed_max"), _ends(own, "warmup_min", "warmup_max")
-    return f"{timed}, after {warm} of warm-up"
+    return tr("{timed}, after {warm} of warm-up", timed=timed, warm=warm)
 
 
 def _settled_text(own: pd.DataFrame) -> str:
     """Which legs had not settled when their warm-up was given up."""
     late = own[own["unsettled"] > 0]
     if late.empty:
-        return "Every leg had settled before its window: the spread of its last steps was small."
-    places = (f"{row.case}, leg {row.leg}: {row.unsettled} of {row.records} records on "
-              f"{row.platform}" for row in late.itertuples())  # fmt: skip
-    return f"Not settled when the warm-up was given up, and marked: {'; '.join(places)}."
+        return tr(
+            "Every leg had settled before its window: the spread of its last steps was small."
+        )
+    places = (
+        tr(
+            "{case}, leg {leg}: {unsettled} of {records} records on {platform}",
+            **{str(name): value for name, value in row.items()},
+        )
+        for row in late.to_dict("records")
+    )
+    return tr(
+        "Not settled when the warm-up was given up, and marked: {places}.",
+        places=clauses(places),
+    )
 
 
 def _ends(own: pd.DataFrame, low: str, high: str) -> str:
-    """Least to most of two columns; "absent" where there is no value."""
+    """Least to most of two columns; "none" where there is no value."""
     least, most = own[low].min(), own[high].max()
     if pd.isna(least) or pd.isna(most):
-        return "none"
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        return tr("none")
+    if least == most:
+        return f"{least:,}"
+    return tr("{least} to {most}", least=f"{least:,}", most=f"{most:,}")
 
 
 def _sum(own: pd.DataFrame, outcome: str) -> str:
     return str(int(own[own["outcome"] == outcome]["records"].sum()))
-
-
-def _words(name: object) -> str:
-    return str(name).replace("_", " ")

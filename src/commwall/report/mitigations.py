@@ -14,7 +14,9 @@ from matplotlib.figure import Figure
 from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
 from commwall.analysis.mitigations.forecast import FORMULAS
 from commwall.analysis.mitigations.table import mitigation_table
+from commwall.analysis.mitigations.words import mitigation_text, workload_text
 from commwall.analysis.wording import share_text, signed_share_text
+from commwall.language.translate import around_text, listed, tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.html import Group, Html, bullets, grouped_table, joined, paragraph
 from commwall.report.page import Page
@@ -29,27 +31,32 @@ from commwall.report.style import (
     value_axis,
 )
 from commwall.schema.metrics import METRICS
-from commwall.schema.units import around_text, significant
+from commwall.schema.units import significant
 from commwall.stats.intervals import Interval
 
 MOST_SHOWN = 2.0
 """An interval beyond such a share, or below its negative, leaves the figure with an arrow."""
 ROUNDING = 1e-6
 """Chosen: float32 sums in another order differ by less [1]."""
-NOTHING = "No mitigation has a usable round and a measured price."
-RULE = (
+NOTHING = tr_later("No mitigation has a usable round and a measured price.")
+RULE = tr_later(
     "Named first is, of the mitigations that are faster for certain and whose price the seeds do "
     "not tell from none, the one that wins most of the gap. The intervals are not corrected for "
     "choosing the best of several."
 )
 NOT_COVERED = (
-    "The price is that of one small task with few batches: what a long training of a large model "
-    "loses, it does not tell. Rare exchange and large batches are known to cost more there.",
-    "Each mitigation is tried alone unless its name lists several: gains do not add up.",
-    "Binding moves threads only: memory that was pinned before stays where it is.",
-    "NCCL variables are read once a process, so that they are platforms of their own; "
-    "`commwall tune` tries them.",
-    "Peak memory is not compared: both steps are in memory at once.",
+    tr_later(
+        "The price is that of one small task with few batches: what a long training of a large "
+        "model loses, it does not tell. Rare exchange and large batches are known to cost more "
+        "there."
+    ),
+    tr_later("Each mitigation is tried alone unless its name lists several: gains do not add up."),
+    tr_later("Binding moves threads only: memory that was pinned before stays where it is."),
+    tr_later(
+        "NCCL variables are read once a process, so that they are platforms of their own; "
+        "`commwall tune` tries them."
+    ),
+    tr_later("Peak memory is not compared: both steps are in memory at once."),
 )
 
 
@@ -66,28 +73,45 @@ def first_card(page: Page) -> Html:
         if effect.price:
             groups.setdefault((effect.workload, effect.record.id.platform), []).append(effect)
     told = [_first_text(page, own) for own in groups.values() if own[0].against]
-    lines = told or [_first_text(page, own) for own in groups.values()] or [NOTHING]
-    words = [*(paragraph(line, "verdict") for line in lines), *([paragraph(RULE)] if told else [])]
-    return joined(words, "card")
+    lines = told or [_first_text(page, own) for own in groups.values()] or [tr(NOTHING)]
+    rule = [paragraph(tr(RULE))] if told else []
+    return joined([*(paragraph(line, "verdict") for line in lines), *rule], "card")
 
 
 def _first_text(page: Page, own: list[Effect]) -> str:
     """The sentence on one workload and platform."""
     names, first = page.analysis.names, first_to_do(own)
-    case, platform = own[0].case, own[0].record.id.platform
-    where = f"{case.model} {case.preset}, {case.batch_per_gpu} per process, on {names[platform]}"
+    workload, platform = workload_text(own[0].case), names[own[0].record.id.platform]
+    where = tr("{workload}, on {platform}", workload=workload, platform=platform)
     if first is None:
-        return (
-            f"{where}: none of {len(own)} mitigations is faster for certain at a price that is not "
-            "told from none."
+        return tr(
+            "{where}: none of {n} mitigations is faster for certain at a price that is not told "
+            "from none.",
+            where=where,
+            n=len(own),
         )
-    won, n = f"it is faster by {share_text(first.speedup.centre - 1)}", first.speedup.n
+    return tr(
+        "{where}: first {mitigation}; {won}.",
+        where=where,
+        mitigation=mitigation_text(first.mitigation),
+        won=_won_text(names, first),
+    )
+
+
+def _won_text(names: dict[str, str], first: Effect) -> str:
+    """What the first mitigation gives, with the number of rounds that say so."""
     if isinstance(first.recovered, Share) and first.against:
-        share = _share_text(first.recovered.mean, first.recovered.interval)
-        won = f"it wins back {share} of the gap to {names.get(first.against, first.against)}"
-        n = len(first.recovered.rounds)
-    doubt = ", so without an interval" if n == 1 else ""
-    return f"{where}: first {first.mitigation.words}; {won}, n = {n}{doubt}."
+        share, n = first.recovered, len(first.recovered.rounds)
+        won = tr(
+            "it wins back {share} of the gap to {platform}, n = {n}",
+            share=_share_text(share.mean, share.interval),
+            platform=names.get(first.against, first.against),
+            n=n,
+        )
+    else:
+        gain, n = share_text(first.speedup.centre - 1), first.speedup.n
+        won = tr("it is faster by {gain}, n = {n}", gain=gain, n=n)
+    return won if n > 1 else tr("{gain}, so without an interval", gain=won)
 
 
 def _share_text(mean: float, around: Interval | None) -> str:
@@ -100,18 +124,29 @@ def effects_table(page: Page) -> Html:
     """Every priced mitigation with what it gives and what it costs, best first."""
     own = rows(page).sort_values("against", na_position="last", kind="stable")
     if own.empty:
-        return paragraph(NOTHING, "missing")
+        return paragraph(tr(NOTHING), "missing")
     groups = [
-        Group(f"{workload}, {label}", [("", tuple(_cells(row))) for row in _sorted(of)])
+        Group(
+            tr("{workload}, {platform}", workload=workload, platform=label),
+            [("", tuple(_cells(row))) for row in _sorted(of)],
+        )
         for (workload, label), of in own.groupby(["workload", "label"], sort=False)
     ]
-    heads = ("mitigation", "share of the gap recovered", "speed-up", "forecast",
-             "energy per sample", "price in loss [nat]", "gradient error", "n")  # fmt: skip
-    level = f"{100 * page.analysis.confidence:g} % interval"
-    words = (
-        f"With and without each mitigation in one launch, in turns; {level} in brackets. Forecast: "
-        "the speed-up that training cases of the same rounds let expect, made without looking at "
-        "the mitigated step."
+    heads = (
+        tr("mitigation"),
+        tr("share of the gap recovered"),
+        tr("speed-up"),
+        tr("forecast"),
+        tr("energy per sample"),
+        tr("price in loss [nat]"),
+        tr("gradient error"),
+        "n",
+    )
+    words = tr(
+        "With and without each mitigation in one launch, in turns; {level} % interval in brackets. "
+        "Forecast: the speed-up that training cases of the same rounds let expect, made without "
+        "looking at the mitigated step.",
+        level=f"{100 * page.analysis.confidence:g}",
     )
     return grouped_table(heads, groups, words)
 
@@ -136,30 +171,32 @@ def _share_cell(row: dict[str, Any]) -> str:
     """The share, with its own number of rounds where not all of them have one."""
     shown = _around(row, ("recovered", "recovered_low", "recovered_high"), signed_share_text)
     n = row["recovered_n"]
-    return shown if pd.isna(n) or n == row["n"] else f"{shown}, n = {n}"
+    return shown if pd.isna(n) or n == row["n"] else tr("{gain}, n = {n}", gain=shown, n=n)
 
 
 def _error_text(error: float) -> str:
     """A gradient's error; what sums in another order differ by is none."""
     if pd.isna(error):
-        return "none exchanged"
-    return significant(error, 2) if error > ROUNDING else "none"
+        return tr("none exchanged")
+    return significant(error, 2) if error > ROUNDING else tr("none")
 
 
 def _around(row: dict[str, Any], columns: Sequence[str], text: Callable[[float], str]) -> str:
     """A value with its ends, of three columns; alone where it has no interval."""
     middle, least, most = (row[column] for column in columns)
     if pd.isna(middle):
-        return "unknown"
+        return tr("unknown")
     return text(middle) if pd.isna(least) else around_text(*map(text, (middle, least, most)))
 
 
 def _price_text(row: dict[str, Any]) -> str:
     """The price with its interval, or that no arithmetic is changed."""
     if not row["seeds"]:
-        return "none: same arithmetic"
+        return tr("none: same arithmetic")
     shown = _around(row, ("price_nat", "price_low_nat", "price_high_nat"), _signed)
-    return f"{shown}{'' if row['free'] else ', a loss'}; {row['seeds']} seeds"
+    if row["free"]:
+        return tr("{price}; {n} seeds", price=shown, n=row["seeds"])
+    return tr("{price}, a loss; {n} seeds", price=shown, n=row["seeds"])
 
 
 def _signed(value: float) -> str:
@@ -170,38 +207,46 @@ def forecast_note(page: Page) -> Html:
     """How forecasts are made, and how far they were off."""
     own = rows(page)
     known = own[own["forecast"].notna()]
-    lines = [
-        f"{row['mitigation']} on {row['label']}, {row['workload']}: forecast "
-        f"{significant(row['forecast'], 3)}, measured {significant(row['speedup'], 3)}, "
-        f"{signed_share_text(row['forecast'] / row['speedup'] - 1)} apart (forecast by "
-        f"{row['forecast_by']})."
-        for row in known.to_dict("records")
-    ]
-    if not lines:
-        return paragraph("No forecast: see what is missing.", "missing")
+    if known.empty:
+        return paragraph(tr("No forecast: see what is missing."), "missing")
     ways = [
-        paragraph(f"Forecast by {how}: {formula}.")
+        paragraph(tr("Forecast by {how}: {formula}.", how=tr(how), formula=tr(formula)))
         for how, formula in FORMULAS.items()
         if (known["forecast_by"] == how).any()
     ]
-    return joined([*ways, bullets(lines)])
+    return joined([*ways, bullets(map(_forecast_text, known.to_dict("records")))])
+
+
+def _forecast_text(row: dict[str, Any]) -> str:
+    """One forecast beside what was measured."""
+    return tr(
+        "{mitigation} on {platform}, {workload}: forecast {forecast}, measured {measured}, "
+        "{distance} apart (forecast by {how}).",
+        mitigation=row["mitigation"],
+        platform=row["label"],
+        workload=row["workload"],
+        forecast=significant(row["forecast"], 3),
+        measured=significant(row["speedup"], 3),
+        distance=signed_share_text(row["forecast"] / row["speedup"] - 1),
+        how=tr(row["forecast_by"]),
+    )
 
 
 def effects_figure(page: Page) -> Figure:
     """Share of the gap that each mitigation recovers, best first, a panel a workload."""
     own = rows(page).dropna(subset=["recovered"])
     if own.empty:
-        return nothing("Share of the gap: no mitigation has one, see what is missing")
+        return nothing(tr("Share of the gap: no mitigation has one, see what is missing"))
     panels = [(name, pd.DataFrame(_sorted(of)))
               for name, of in own.groupby(["workload", "label"], sort=False)]  # fmt: skip
     figure, axes_of = new_figure(panel_height(len(of), of["mitigation"]) for _, of in panels)
     look = next(iter(looks_of(["mitigated"]).values()))
     for axes, ((workload, label), of) in zip(axes_of, panels, strict=True):
         _draw(axes, of, look.color)
-        axes.set_title(f"{workload}, on {label}", fontsize=10)
-    title_figure(
-        figure, "Share of the platform gap recovered", emulated=bool(own["emulated"].any())
-    )
+        title = tr("{workload}, on {platform}", workload=workload, platform=label)
+        axes.set_title(title, fontsize=10)
+    words = tr("Share of the platform gap recovered")
+    title_figure(figure, words, emulated=bool(own["emulated"].any()))
     return figure
 
 
@@ -230,22 +275,25 @@ def missing(page: Page) -> Html:
     for row in table.to_dict("records"):
         for key, what in _WHATS.items():
             if not pd.isna(row[key]):
-                told = f"No {what}: {row[key]}"
-                reasons.setdefault(told, []).append(f"{row['case']} on {row['label']}")
+                place = tr("{case} on {platform}", case=row["case"], platform=row["label"])
+                reasons.setdefault(tr(what, why=row[key]), []).append(place)
     if not reasons:
-        return paragraph("Every mitigation has a share, a forecast, an energy and a price.")
-    places = {w: "all" if len(own) == len(table) else ", ".join(own) for w, own in reasons.items()}
-    return bullets(f"{told} ({where})." for told, where in places.items())
+        return paragraph(tr("Every mitigation has a share, a forecast, an energy and a price."))
+    every = tr("all")
+    places = {w: every if len(own) == len(table) else listed(own) for w, own in reasons.items()}
+    return bullets(
+        tr("{what} ({where}).", what=told, where=where) for told, where in places.items()
+    )
 
 
 _WHATS = {
-    "why_no_price": "price, and so not listed",
-    "why_no_share": "share of a gap",
-    "why_no_forecast": "forecast",
-    "why_no_energy": "energy",
+    "why_no_price": tr_later("No price, and so not listed: {why}"),
+    "why_no_share": tr_later("No share of a gap: {why}"),
+    "why_no_forecast": tr_later("No forecast: {why}"),
+    "why_no_energy": tr_later("No energy: {why}"),
 }
 
 
 def not_covered(page: Page) -> Html:
     """What mitigations on this page do not show."""
-    return bullets(NOT_COVERED)
+    return bullets(map(tr, NOT_COVERED))

@@ -14,8 +14,8 @@ from commwall.analysis.money.tables import assumption_rows, results_table, swing
 from commwall.economics.costs import Cost, costs
 from commwall.economics.files import home_of
 from commwall.economics.judging import Answer, Judged
+from commwall.economics.sensitivity import Flip
 from commwall.economics.wording import (
-    DECISIONS,
     amount_text,
     break_even_text,
     cost_texts,
@@ -29,7 +29,9 @@ from commwall.economics.wording import (
     sentence,
     short_verdict,
     spread_text,
+    way_text,
 )
+from commwall.language.translate import listed, tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.html import (
     Group,
@@ -46,15 +48,21 @@ from commwall.report.money_figures import results_figure, swings_figure
 from commwall.report.page import Page, open_page
 from commwall.schema.errors import ConfigError
 
-NOTHING = "Nothing to show: there is no verdict."
+NOTHING = tr_later("Nothing to show: there is no verdict.")
 NOT_COUNTED = (
-    "What is left of the price after the time of use: taken as nothing.",
-    "Energy is that of the GPUs, times the PUE; hosts, switches and storage are missing.",
-    "Carbon dioxide is that of the energy; the making of the machines is missing.",
-    "Taxes, staff for the machines, space, and what a result is worth that comes earlier.",
-    "Costs by sample, epoch and training take the machine as busy for its share of all hours.",
-    "Numbers are drawn independently but for those that move together; gains of several workloads, "
-    "measured in the same rounds, are taken as independent too.",
+    tr_later("What is left of the price after the time of use: taken as nothing."),
+    tr_later("Energy is that of the GPUs, times the PUE; hosts, switches and storage are missing."),
+    tr_later("Carbon dioxide is that of the energy; the making of the machines is missing."),
+    tr_later(
+        "Taxes, staff for the machines, space, and what a result is worth that comes earlier."
+    ),
+    tr_later(
+        "Costs by sample, epoch and training take the machine as busy for its share of all hours."
+    ),
+    tr_later(
+        "Numbers are drawn independently but for those that move together; gains of several "
+        "workloads, measured in the same rounds, are taken as independent too."
+    ),
 )
 
 
@@ -101,7 +109,7 @@ def open_money(
     """
     page = open_page(root, campaign, confidence, language)
     if page.analysis.evidence.plan is None:
-        return MoneyPage(page, (), "the campaign's plan cannot be read")
+        return MoneyPage(page, (), tr("the campaign's plan cannot be read"))
     try:
         return MoneyPage(page, money_of_campaign(home_of(Path(root)), page.analysis))
     except ConfigError as error:
@@ -111,50 +119,59 @@ def open_money(
 def verdict_cards(money: MoneyPage) -> Html:
     """The answer for the mix, or the first workload, of each comparison."""
     if money.problem or not money.answers:
-        return _no_verdict(money.problem or "the campaign compares no treatments")
+        return _no_verdict(money.problem or tr("the campaign compares no treatments"))
     return joined(_card(each, money.confidence) for each in money.answers)
 
 
 def _no_verdict(why: str, place: str = "") -> Html:
-    return joined([paragraph(place, "place"), paragraph(f"No verdict: {why}.", "verdict")], "card")
+    words = tr("No verdict: {why}.", why=why)
+    return joined([paragraph(place, "place"), paragraph(words, "verdict")], "card")
 
 
 def _card(money: Money, confidence: float) -> Html:
     foremost = money.foremost
     if money.refusal or foremost is None:
-        return _no_verdict(money.refusal or "no workload has a gain", money.sides)
-    gain = f"speed-up {gain_text(foremost, confidence)}"
-    place = f"{money.sides}: {_subject_text(money, foremost)}; {gain}"
+        return _no_verdict(money.refusal or tr("no workload has a gain"), money.sides)
+    place = tr(
+        "{sides}: {workload}; speed-up {gain}",
+        sides=money.sides,
+        workload=subject_text(money, foremost),
+        gain=gain_text(foremost, confidence),
+    )
     parts = [paragraph(place, "place")]
     for answer in foremost.answers:
         parts.append(paragraph(sentence(foremost, answer), "verdict"))
         if answer.result:
-            parts.append(paragraph(f"Largest driver: {driver_text(foremost, answer)}.", "detail"))
+            driver = tr("Largest driver: {driver}.", driver=driver_text(foremost, answer))
+            parts.append(paragraph(driver, "detail"))
             parts.append(paragraph(_turning(answer), "detail"))
     parts += [paragraph(words, "detail") for words in _remarks(money, foremost)]
     return joined(parts, "card")
 
 
-def _subject_text(money: Money, judged: Judged) -> str:
+def subject_text(money: Money, judged: Judged) -> str:
+    """What is trained: a workload, or several with their shares of machine time."""
     parts = judged.subject.parts
     if len(parts) == 1:
         return judged.subject.name
     if money.scenario.mix is None:
-        return f"{len(parts)} workloads, each the same share of machine time"
-    return "mix of " + ", ".join(f"{w.name} {100 * share:.0f} %" for w, share in parts)
+        return tr("{n} workloads, each the same share of machine time", n=len(parts))
+    shares = listed(f"{w.name} {100 * share:.0f} %" for w, share in parts)
+    return tr("mix of {shares}", shares=shares)
 
 
 def _turning(answer: Answer) -> str:
     head = flips_head(answer)
-    return f"{head[:1].upper()}{head[1:]}: {flips_text(answer)}."
+    head = f"{head[:1].upper()}{head[1:]}"
+    return tr("{head}: {flips}.", head=head, flips=flips_text(answer))
 
 
 def _remarks(money: Money, foremost: Judged) -> Iterator[str]:
     if money.no_mix:
-        yield f"No verdict for the mix: {money.no_mix}."
+        yield tr("No verdict for the mix: {why}.", why=money.no_mix)
     if words := break_even_text(foremost):
         yield words
-    yield f"The prices stand for: {money.scenario.difference.strip()}"
+    yield tr("The prices stand for: {difference}", difference=money.scenario.difference.strip())
 
 
 def verdict_table(money: MoneyPage) -> Html:
@@ -165,22 +182,29 @@ def verdict_table(money: MoneyPage) -> Html:
 def _verdict_table(money: Money, confidence: float) -> Html:
     rows = [(judged.subject.name, *_verdict_cells(judged, confidence)) for judged in money.judged]
     refused = [refused_cells(why, [case], of=1) for case, why in money.absent.items()]
-    heads = ("workload", "gain", "bought: net present value", "rented: cost saved",
-             "largest driver, bought", "bought, turns if")  # fmt: skip
-    groups = [Group("", [("", row) for row in rows] + [("refused", row) for row in refused])]
-    return grouped_table(
-        heads, groups, f"{money.sides}; where the interval contains 0 it cannot tell."
+    heads = (
+        tr("workload"),
+        tr("gain"),
+        tr("bought: net present value"),
+        tr("rented: cost saved"),
+        tr("largest driver, bought"),
+        tr("bought, turns if"),
     )
+    groups = [Group("", [("", row) for row in rows] + [("refused", row) for row in refused])]
+    words = tr("{sides}; where the interval contains 0 it cannot tell.", sides=money.sides)
+    return grouped_table(heads, groups, words)
 
 
 def _verdict_cells(judged: Judged, confidence: float) -> Iterator[str]:
     yield gain_text(judged, confidence)
     bought, _ = judged.answers
     for answer in judged.answers:
-        told = result_text(judged, answer) if answer.result else str(answer.reason)
-        paid = answer.payback_months
-        pays = f"; pays back in {spread_text(paid, months_text)}" if paid else ""
-        yield f"{short_verdict(judged, answer)}: {told}{pays}"
+        result = result_text(judged, answer) if answer.result else str(answer.reason)
+        told = tr("{verdict}: {result}", verdict=short_verdict(judged, answer), result=result)
+        if paid := answer.payback_months:
+            time = spread_text(paid, months_text)
+            told = tr("{answer}; pays back in {time}", answer=told, time=time)
+        yield told
     yield driver_text(judged, bought)
     yield flips_text(bought, most=1)
 
@@ -194,37 +218,43 @@ def swings_picture(money: MoneyPage) -> Figure:
     """What moves the answer of the first comparison's foremost subject, bought."""
     foremost = next((each.foremost for each in money.answers if each.foremost), None)
     if foremost is None:
-        return nothing(NOTHING)
+        return nothing(tr(NOTHING))
     bought = foremost.answers[0]
-    return swings_figure(
-        swings_table(foremost, bought), f"What moves it: {foremost.subject.name}, bought"
-    )
+    title = tr("What moves it: {workload}, bought", workload=foremost.subject.name)
+    return swings_figure(swings_table(foremost, bought), title)
 
 
 def flips_table(money: MoneyPage) -> Html:
     """Every number at which an answer turns, nearest first, the foremost subject in sight."""
     parts = []
     for each, judged in money.judged:
-        groups = [Group(f"{answer.way}, {DECISIONS[answer.decision]}", _flip_rows(answer))
+        groups = [Group(way_text(answer), _flip_rows(answer))
                   for answer in judged.answers if answer.flips]  # fmt: skip
         if groups:
-            heads = ("number", "now", "turns at", "within its own range")
-            title = f"{each.sides}: {judged.subject.name}"
-            shown = grouped_table(heads, groups, f"{title}; all else at its middle.")
+            heads = (tr("number"), tr("now"), tr("turns at"), tr("within its own range"))
+            title = tr("{sides}: {workload}", sides=each.sides, workload=judged.subject.name)
+            words = tr("{workload}; all else at its middle.", workload=title)
+            shown = grouped_table(heads, groups, words)
             parts.append(shown if judged is each.foremost else folded(title, shown))
-    return joined(parts or [paragraph(NOTHING, "missing")])
+    return joined(parts or [paragraph(tr(NOTHING), "missing")])
 
 
 def _flip_rows(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
     return [
         ("", (
-            flip.entry.asked.words,
+            flip.entry.words,
             amount_text(flip.entry, flip.now),
-            ("above " if flip.rises else "below ") + amount_text(flip.entry, flip.at),
-            "yes" if flip.inside else "no",
+            _beyond_text(flip),
+            tr("yes") if flip.inside else tr("no"),
         ))
         for flip in answer.flips
     ]  # fmt: skip
+
+
+def _beyond_text(flip: Flip) -> str:
+    """On which side of a value the answer is another."""
+    at = amount_text(flip.entry, flip.at)
+    return tr("above {value}", value=at) if flip.rises else tr("below {value}", value=at)
 
 
 def costs_table(money: MoneyPage) -> Html:
@@ -232,16 +262,24 @@ def costs_table(money: MoneyPage) -> Html:
     tables = [_costs_table(each, money.confidence) for each in money.priced]
     others = zip(money.priced[1:], tables[1:], strict=True)
     folds = [folded(each.sides, shown) for each, shown in others]
-    return joined([*tables[:1], *folds] or [paragraph(NOTHING, "missing")])
+    return joined([*tables[:1], *folds] or [paragraph(tr(NOTHING), "missing")])
 
 
 def _costs_table(money: Money, confidence: float) -> Html:
     groups = [
         Group(judged.subject.name, list(_cost_rows(judged, confidence))) for judged in money.judged
     ]
-    heads = ("the same work", f"over the faster link ({money.scenario.side_a})",
-             f"over the other ({money.scenario.side_b})", "faster / other")  # fmt: skip
-    words = f"{money.sides}: median, and the ends of {100 * confidence:g} % of the draws."
+    heads = (
+        tr("the same work"),
+        tr("over the faster link ({side})", side=money.scenario.side_a),
+        tr("over the other ({side})", side=money.scenario.side_b),
+        tr("faster / other"),
+    )
+    words = tr(
+        "{sides}: median, and the ends of {level} % of the draws.",
+        sides=money.sides,
+        level=f"{100 * confidence:g}",
+    )
     return grouped_table(heads, groups, words)
 
 
@@ -250,16 +288,20 @@ def _cost_rows(judged: Judged, confidence: float) -> Iterator[tuple[str, tuple[s
         if isinstance(cost, Cost):
             yield "", (cost.what, *cost_texts(cost))
         else:
-            yield "refused", (cost.what, f"none: {cost.reason}")
+            yield "refused", (cost.what, tr("none: {reason}", reason=cost.reason))
 
 
 def assumptions_table(money: MoneyPage) -> Html:
     """Every number that enters, with range, unit, source and day."""
     if not money.priced:
-        return paragraph(NOTHING, "missing")
+        return paragraph(tr(NOTHING), "missing")
     first = money.priced[0]
-    heads = ("number", "value, and its range", "source", "date")
-    words = f"{first.scenario.title}. Results are in {first.scenario.currency}."
+    heads = (tr("number"), tr("value, and its range"), tr("source"), tr("date"))
+    words = tr(
+        "{title}. Results are in {currency}.",
+        title=first.scenario.title,
+        currency=first.scenario.currency,
+    )
     return table(heads, assumption_rows(first, money.confidence), words)
 
 
@@ -267,4 +309,4 @@ def not_shown(money: MoneyPage) -> Html:
     """What the answers do not contain."""
     gaps = dict.fromkeys(line for _, judged in money.judged for line in left_out(judged.middle))
     prices = (f"{each.sides}: {each.scenario.difference.strip()}" for each in money.priced)
-    return bullets((*gaps, *NOT_COUNTED, *prices))
+    return bullets((*gaps, *map(tr, NOT_COUNTED), *prices))

@@ -4,12 +4,16 @@ Layer: report. Reads and writes no file. Both have zero on their axis: right of 
 is worth it.
 """
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from commwall.analysis.money.tables import SHARE
 from commwall.economics.wording import percent_text, rounded
+from commwall.language.translate import tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.style import (
     COLORS,
@@ -24,8 +28,8 @@ from commwall.report.style import (
 LEFT, RIGHT = COLORS[5], COLORS[0]
 """Of values below and above zero."""
 TITLES = {
-    "bought": "Bought: net present value over the time of use",
-    "rented": "Rented: share of the cost that is saved",
+    "bought": tr_later("Bought: net present value over the time of use"),
+    "rented": tr_later("Rented: share of the cost that is saved"),
 }
 MOST_BARS = 8
 """What moves an answer less than this many others is left to the table."""
@@ -35,7 +39,7 @@ DECIDED = {"take": RIGHT, "leave": LEFT}
 def results_figure(results: pd.DataFrame, confidence: float) -> Figure:
     """Median and interval of every answer, a panel each way of paying."""
     if results.empty:
-        return nothing("No figure: no answer has a result")
+        return nothing(tr("No figure: no answer has a result"))
     several = results["sides"].nunique() > 1
     ways = list(results.groupby("way", sort=False))
     labels = {way: _labels(own, several=several) for way, own in ways}
@@ -48,9 +52,10 @@ def results_figure(results: pd.DataFrame, confidence: float) -> Figure:
             _note(axes, row, f"{100 * line.favour:.0f} %")
         row_labels(axes, labels[way])
         axes.set_ylim(len(own) - 0.4, -0.6)
-        axes.set_title(TITLES[str(way)])
+        axes.set_title(tr(TITLES[str(way)]))
         _value_axis(axes, own["unit"].iloc[0])
-    words = f"What the faster link brings: {100 * confidence:g} % of the draws"
+    level = f"{100 * confidence:g}"
+    words = tr("What the faster link brings: {level} % of the draws", level=level)
     title_figure(figure, words, emulated=False)
     return figure
 
@@ -58,7 +63,8 @@ def results_figure(results: pd.DataFrame, confidence: float) -> Figure:
 def swings_figure(swings: pd.DataFrame, title: str) -> Figure:
     """A bar for each range that moves the answer, from one end's answer to the other's."""
     if swings.empty:
-        return nothing("No figure: nothing that enters has a range, so nothing moves the answer")
+        words = tr("No figure: nothing that enters has a range, so nothing moves the answer")
+        return nothing(words)
     shown = swings.head(MOST_BARS)
     labels = list(shown["label"])
     figure, (axes,) = new_figure([panel_height(len(shown), labels)])
@@ -75,8 +81,14 @@ def swings_figure(swings: pd.DataFrame, title: str) -> Figure:
 
 
 def _labels(own: pd.DataFrame, *, several: bool) -> list[str]:
-    names = own["subject"] + (": " + own["sides"] if several else "")
-    return list(names + ", " + own["evidence"])
+    return [_label(row, several=several) for row in own.itertuples()]
+
+
+def _label(row: Any, *, several: bool) -> str:
+    told = {"workload": row.subject, "evidence": row.evidence}
+    if several:
+        return tr("{workload}: {sides}, {evidence}", **told, sides=row.sides)
+    return tr("{workload}, {evidence}", **told)
 
 
 def _value_axis(axes: Axes, unit: str) -> None:
@@ -88,10 +100,11 @@ def _value_axis(axes: Axes, unit: str) -> None:
     axes.set_xlim(min(low, 0.0), max(high, 0.0))
     axes.axvline(0, color=INK, linewidth=0.9)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
-    share = unit.startswith("share")
+    share = unit == SHARE
     words = percent_text if share else rounded
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words(value)))
-    axes.set_xlabel("of the cost of the same work" if share else f"money today [{unit}]")
+    money = tr("money today [{unit}]", unit=unit)
+    axes.set_xlabel(tr("of the cost of the same work") if share else money)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
 

@@ -10,11 +10,12 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from commwall.analysis.names import BUSBW, Quantity
 from commwall.analysis.tables import Tables
+from commwall.language.translate import around_text, quantity_text, tr
 from commwall.report.figures import Looks
 from commwall.report.html import Html, folded, paragraph, table
 from commwall.report.page import Page
 from commwall.report.style import new_figure, title_figure
-from commwall.schema.units import around_text, quantity_text, size_text
+from commwall.schema.units import size_text
 
 _FOLDED_ROWS = 12
 """A longer table of sizes is folded."""
@@ -28,40 +29,63 @@ def sizes(page: Page, quantity: Quantity) -> Html:
     labels = list(dict.fromkeys(own["label"]))
     keys = ["case", "message_bytes", "rank", "peer"]
     lines = [
-        (_place(*place), *(_rounds_text(line, label, quantity) for label in labels))
+        (place_text(*place), *(_rounds_text(line, label, quantity) for label in labels))
         for place, line in own.groupby(keys, sort=False, dropna=False)
     ]
     if not lines:
-        return paragraph(f"{quantity.label}: no value, see the gaps", "missing")
+        return paragraph(no_value_text(quantity.label), "missing")
     label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
-    words = f"{label}: median of the rounds (least to greatest)."
-    shown = table(("case, size", *labels), lines, words)
-    return folded(f"{label} of every size", shown) if len(lines) > _FOLDED_ROWS else shown
+    words = tr("{quantity}: median of the rounds (least to greatest).", quantity=label)
+    shown = table((tr("case, size"), *labels), lines, words)
+    if len(lines) <= _FOLDED_ROWS:
+        return shown
+    return folded(tr("{quantity} of every size", quantity=label), shown)
 
 
 def size_figure(tables: Tables, looks: Looks, quantity: Quantity = BUSBW) -> Figure:
-    """A quantity over message size on logarithmic axes: line = median, marks = rounds."""
+    """A quantity over message size on logarithmic axes: line = median, marks = rounds.
+
+    The label of each panel is its case.
+    """
     rows = tables.sizes
     own = rows[(rows["metric"] == quantity.metric_id) & rows["admitted"]]
     if own.empty:
-        return Figure(label=f"{quantity.label}: no value, see the gaps")
+        return Figure(label=no_value_text(quantity.label))
     cases = list(own.groupby("case", sort=False))
     figure, panels = new_figure(2.6 for _ in cases)
     for axes, (case, of_case) in zip(panels, cases, strict=True):
         for platform, line in of_case.groupby("platform", sort=False):
             _draw_line(axes, line, looks, str(platform))
-        axes.set_title(f"case {case}")
+        axes.set_label(str(case))
+        axes.set_title(tr("case {case}", case=case))
         _size_axes(axes, quantity)
     panels[0].legend(frameon=False, fontsize=9)
-    words = f"{quantity.label[:1].upper()}{quantity.label[1:]} over message size"
+    label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    words = tr("{quantity} over message size", quantity=label)
     title_figure(figure, words, emulated=bool(own["emulated"].any()))
     return figure
+
+
+def place_text(case: str, message_bytes: int, rank: int | None, peer: int | None) -> str:
+    """Case, size and device of a value, with the device that it copies to."""
+    told = {"case": case, "size": size_text(message_bytes)}
+    if not pd.isna(peer):
+        return tr("{case}, {size}, device {rank} to {peer}", **told, rank=rank, peer=peer)
+    if not pd.isna(rank):
+        return tr("{case}, {size}, device {rank}", **told, rank=rank)
+    return tr("{case}, {size}", **told)
+
+
+def no_value_text(label: str) -> str:
+    """What stands where a quantity has no value."""
+    return tr("{quantity}: no value, see the gaps", quantity=label)
 
 
 def _draw_line(axes: Axes, line: pd.DataFrame, looks: Looks, platform: str) -> None:
     """Hollow marks where the emulated link did not set the time."""
     look, typical = looks[platform], line.groupby("message_bytes")["value"].median()
-    label = f"{line['label'].iloc[0]}, n = {line['round'].nunique()}"
+    rounds = line["round"].nunique()
+    label = tr("{platform}, n = {n}", platform=line["label"].iloc[0], n=rounds)
     axes.plot(typical.index, typical, color=look.color, linewidth=1.4, label=label)
     for bound, fill in ((True, look.color), (False, "white")):
         own = line[line["bound"] == bound]
@@ -81,23 +105,17 @@ def _size_axes(axes: Axes, quantity: Quantity) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity_text(value, unit)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("size of the full buffer, logarithmic")
-    axes.set_ylabel(f"{quantity.label}, log.")
+    axes.set_xlabel(tr("size of the full buffer, logarithmic"))
+    axes.set_ylabel(tr("{quantity}, log.", quantity=quantity.label))
     axes.grid(color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
-
-
-def _place(case: str, message_bytes: int, rank: int | None, peer: int | None) -> str:
-    device = "" if pd.isna(rank) else f", device {rank}"
-    pair = "" if pd.isna(peer) else f" to {peer}"
-    return f"{case}, {size_text(message_bytes)}{device}{pair}"
 
 
 def _rounds_text(line: pd.DataFrame, label: str, quantity: Quantity) -> str:
     own = line[line["label"] == label]
     if own.empty:
-        return "absent"
+        return tr("absent")
     values, unit = own["value"], quantity.metric.unit
     shown = [quantity_text(value, unit) for value in (values.median(), values.min(), values.max())]
-    doubt = "" if own["bound"].all() else "; not the link's"
-    return f"{around_text(*shown) if len(own) > 1 else shown[0]}{doubt}"
+    told = around_text(*shown) if len(own) > 1 else shown[0]
+    return told if own["bound"].all() else tr("{value}; not the link's", value=told)

@@ -11,6 +11,7 @@ from commwall.analysis.overall import (
     TOPICS,
     Topic,
     comparisons,
+    count_text,
     overall_text,
     range_text,
     topic_verdicts,
@@ -28,6 +29,7 @@ from commwall.analysis.wording import (
     short_text,
     spread_short_text,
 )
+from commwall.language.translate import ENGLISH, listed, quantity_text, spoken, tr, tr_later
 from commwall.report.html import (
     Group,
     Html,
@@ -41,10 +43,16 @@ from commwall.report.html import (
 from commwall.report.page import Page
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison
-from commwall.schema.units import quantity_text
 
 TRAINING, ENERGY, *COLLECTIVES, MEMORY, STRATEGIES, DECODE, PREFILL, MITIGATIONS = TOPICS
-NO_FLOOR = "Noise floor: not measured, no treatment is run twice (A/A) here."
+NO_FLOOR = tr_later("Noise floor: not measured, no treatment is run twice (A/A) here.")
+
+OF_CONTROL = {
+    "case": tr_later("Every case of the A/A control"),
+    "operation": tr_later("Every operation of the A/A control"),
+    "mitigation": tr_later("Every mitigation of the A/A control"),
+}
+"""What a case of a topic is called -> title of all those of a control."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,14 @@ class Answer:
     control: bool = False
 
 
-def answers(analysis: Analysis) -> tuple[Answer, ...]:
-    """One answer a comparison, controls last."""
+def answers(analysis: Analysis, topics: Sequence[Topic] = TOPICS) -> tuple[Answer, ...]:
+    """One answer a comparison that has a verdict on any of the topics, controls last."""
     asked = [*comparisons(analysis), *comparisons(analysis, control=True)]
-    return tuple(_answer(analysis, comparison) for comparison in asked)
+    return tuple(
+        _answer(analysis, comparison, topics)
+        for comparison in asked
+        if any(topic_verdicts(analysis, comparison, topic) for topic in topics)
+    )
 
 
 def answer_cards(page: Page) -> Html:
@@ -79,10 +91,10 @@ def answer_cards(page: Page) -> Html:
 def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
     """What is missing for any verdict."""
     if analysis.evidence.plan is None:
-        return ("No verdict: the campaign's plan cannot be read; see the problems.",)
+        return (tr("No verdict: the campaign's plan cannot be read; see the problems."),)
     if not analysis.evidence.plan.comparisons:
-        return ("No verdict: the campaign asks for no comparison.",)
-    return ("No verdict: no case runs on both platforms of a comparison.",)
+        return (tr("No verdict: the campaign asks for no comparison."),)
+    return (tr("No verdict: no case runs on both platforms of a comparison."),)
 
 
 def verdict_tables(page: Page) -> Html:
@@ -102,9 +114,9 @@ def topic_cards(page: Page, *topics: Topic) -> Html:
             parts += _cases(analysis, comparison, known)
     if not parts:
         reasons = () if analysis.verdicts else why_no_verdict(analysis)
-        labels = " or ".join(topic.quantity.label for topic in topics)
-        words = reasons or (f"No verdict: no comparison has a case with {labels}.",)
-        return joined([paragraph(line, "verdict") for line in words], "card")
+        labels = tr(" or ").join(topic.quantity.label for topic in topics)
+        none = tr("No verdict: no comparison has a case with {quantities}.", quantities=labels)
+        return joined([paragraph(line, "verdict") for line in reasons or (none,)], "card")
     return joined(parts)
 
 
@@ -114,7 +126,7 @@ def quantity_tables(page: Page) -> Html:
     own = [verdict for verdict in analysis.verdicts if verdict.suite == "training"]
     places = dict.fromkeys((v.comparison, v.case) for v in own if v.rounds)
     if not places:
-        return paragraph("No training case has a usable round of both sides.", "missing")
+        return paragraph(tr("No training case has a usable round of both sides."), "missing")
     return joined(_quantity_table(analysis, *place) for place in places)
 
 
@@ -129,19 +141,25 @@ def _answer(analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] 
         elif own:
             told.append((topic.title, overall_text(analysis, own, topic.noun)))
     (first, verdict), *others = told
-    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
-    sides = f"{a} twice (A/A control)" if comparison.control else f"{a} against {b}"
     unknown = not floors and not comparison.control
     return Answer(
-        place=f"{sides}: {lowered(first)}",
+        place=_place(analysis, comparison, first),
         verdict=capital(verdict),
         details=(
-            *(f"{title}: {text}" for title, text in others),
-            *([NO_FLOOR] if unknown else []),
+            *(tr("{topic}: {verdict}", topic=title, verdict=text) for title, text in others),
+            *([tr(NO_FLOOR)] if unknown else []),
             *_rounds_not_used(analysis, comparison, suites),
         ),
         control=comparison.control,
     )
+
+
+def _place(analysis: Analysis, comparison: Comparison, title: str) -> str:
+    """Which two sides, and the first topic."""
+    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
+    if comparison.control:
+        return tr("{platform} twice (A/A control): {topic}", platform=a, topic=lowered(title))
+    return tr("{a} against {b}: {topic}", a=a, b=b, topic=lowered(title))
 
 
 def _rounds_not_used(
@@ -149,22 +167,36 @@ def _rounds_not_used(
 ) -> Iterator[str]:
     """Rounds that cases with other usable rounds had to leave out."""
     places = [
-        f"{rounds_text(refusal.round for refusal in pairing.refusals)} of {pairing.case}"
+        tr(
+            "{rounds} of {case}",
+            rounds=rounds_text(refusal.round for refusal in pairing.refusals),
+            case=pairing.case,
+        )
         for pairing in analysis.pairings
         if pairing.comparison == comparison and pairing.suite in suites
         if pairing.pairs and pairing.refusals
     ]
     if places:
-        yield f"Not used: {', '.join(places)}; the reasons stand among the gaps."
+        yield tr(
+            "Not used: {places}; the reasons stand among the gaps.",
+            places=listed(places),
+        )
 
 
 def lowered(title: str) -> str:
-    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are."""
+    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are.
+
+    Chinese has no capitals, and a name that begins a sentence is written as elsewhere.
+    """
+    if spoken() != ENGLISH:
+        return title
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def capital(text: str) -> str:
-    """A text as it begins a sentence."""
+    """A text as it begins a sentence, in a language that has capitals."""
+    if spoken() != ENGLISH:
+        return text
     return text[:1].upper() + text[1:]
 
 
@@ -172,19 +204,35 @@ def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
     """What the A/A control says of one topic, to follow a colon: whether it finds no difference,
     and how large a one it could have missed."""
     known = [(v, floor) for v in verdicts if (floor := v.open_difference) is not None]
-    several = len(verdicts) > 1
+    every = count_text(len(verdicts), noun) if len(verdicts) > 1 else ""
+    if not known and every:
+        return tr("noise floor unknown, none of {every} has an interval.", every=every)
     if not known:
-        where = f"none of {len(verdicts)} {noun}s has an interval" if several else "no interval"
-        return f"noise floor unknown, {where}."
+        return tr("noise floor unknown, no interval.")
     wrong = [v.case for v, _ in known if v.ratio and v.ratio.excludes_one]
+    held = _held_text(len(known) - len(wrong), every, wrong)
     floors = range_text((floor, share_text(floor)) for _, floor in known)
-    if several:
-        held = f"the interval contains 1 in {len(known) - len(wrong)} of {len(verdicts)} {noun}s"
-        held += f", not in {', '.join(wrong)}" if wrong else ""
-    else:
-        held = "the interval excludes 1" if wrong else "the interval contains 1"
-    doubt = "; do not rely on verdicts of this size" if wrong else ""
-    return f"{held}; noise floor {floors}{doubt}."
+    if wrong:
+        return tr(
+            "{held}; noise floor {floors}; do not rely on verdicts of this size.",
+            held=held,
+            floors=floors,
+        )
+    return tr("{held}; noise floor {floors}.", held=held, floors=floors)
+
+
+def _held_text(n: int, every: str, wrong: Sequence[str]) -> str:
+    """In how many cases of a control the interval contains 1, as it should.
+
+    Args:
+        n: how many.
+        every: all cases, counted; empty if there is one.
+        wrong: cases where it does not.
+    """
+    if not every:
+        return tr("the interval excludes 1") if wrong else tr("the interval contains 1")
+    held = tr("the interval contains 1 in {n} of {every}", n=n, every=every)
+    return tr("{held}, not in {cases}", held=held, cases=listed(wrong)) if wrong else held
 
 
 def _card(answer: Answer) -> Html:
@@ -204,8 +252,9 @@ def _verdict_table(analysis: Analysis, comparison: Comparison) -> Html:
     floors = any(verdict.control for _, own in groups for verdict in own)
     heads = _heads(analysis, floors=floors)
     shown = [Group(title, _rows(analysis, own, floors=floors)) for title, own in groups]
-    bold = "Bold: the interval lies on one side of 1."
-    return grouped_table(heads, shown, f"{_sides(analysis, comparison)} {bold}")
+    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
+    words = tr("A = {a}, B = {b}. Bold: the interval lies on one side of 1.", a=a, b=b)
+    return grouped_table(heads, shown, words)
 
 
 def _cases(
@@ -216,7 +265,7 @@ def _cases(
     """
     every = [verdict for _, own in known for verdict in own]
     floors, spread = any(v.control for v in every), any(v.n > 1 for v in every)
-    more = ("rounds: median (min to max)", "spread of A, B") if spread else ()
+    more = (tr("rounds: median (min to max)"), tr("spread of A, B")) if spread else ()
     heads = _heads(analysis, *more, floors=floors)
     groups = [
         Group(
@@ -227,18 +276,23 @@ def _cases(
     ]
     shown = grouped_table(heads, groups, _sides(analysis, comparison))
     if any(len(group.rows) > 1 or group.rows[0][0] != "refused" for group in groups):
-        title = f"Every {known[0][0].noun} of the A/A control"
+        title = tr(OF_CONTROL[known[0][0].noun])
         yield folded(title, shown) if comparison.control else shown
 
 
 def _heads(analysis: Analysis, *more: str, floors: bool) -> tuple[str, ...]:
-    level = f"A / B ({100 * analysis.confidence:g} % interval)"
-    last = ("noise floor", "n") if floors else ("n",)
-    return ("case", "verdict", "median A", "median B", level, *more, *last)
+    last = (tr("noise floor"), tr("n")) if floors else (tr("n"),)
+    medians = (tr("median A"), tr("median B"))
+    return (tr("case"), tr("verdict"), *medians, _level_text(analysis), *more, *last)
+
+
+def _level_text(analysis: Analysis) -> str:
+    return tr("A / B ({level} % interval)", level=f"{100 * analysis.confidence:g}")
 
 
 def _sides(analysis: Analysis, comparison: Comparison) -> str:
-    return f"A = {analysis.names[comparison.a]}, B = {analysis.names[comparison.b]}."
+    a, b = (analysis.names[side] for side in (comparison.a, comparison.b))
+    return tr("A = {a}, B = {b}.", a=a, b=b)
 
 
 def _groups(analysis: Analysis, comparison: Comparison) -> Iterator[tuple[str, list[Verdict]]]:
@@ -246,10 +300,11 @@ def _groups(analysis: Analysis, comparison: Comparison) -> Iterator[tuple[str, l
     for topic in TOPICS:
         every = topic_verdicts(analysis, comparison, topic)
         shown = typical(analysis, every)
-        some = len(shown) < len(every)
-        more = " (all-reduce; the others stand on page collectives)" if some else ""
+        title = topic.title
+        if len(shown) < len(every):
+            title = tr("{topic} (all-reduce; the others stand on page collectives)", topic=title)
         if shown:
-            yield f"{topic.title}{more}", shown
+            yield title, shown
 
 
 def _rows(
@@ -274,7 +329,9 @@ def _rows(
 def _n_text(verdict: Verdict) -> str:
     """Rounds used, and of how many where some could not be."""
     planned = verdict.n + verdict.refused_rounds
-    return f"{verdict.n} of {planned}" if verdict.refused_rounds else str(verdict.n)
+    if not verdict.refused_rounds:
+        return str(verdict.n)
+    return tr("{k} of {n}", k=verdict.n, n=planned)
 
 
 def _cells(verdict: Verdict, ratio: str) -> tuple[str, ...]:
@@ -283,31 +340,25 @@ def _cells(verdict: Verdict, ratio: str) -> tuple[str, ...]:
 
 def _medians(verdict: Verdict) -> list[str]:
     unit = verdict.quantity.metric.unit
-    return [quantity_text(value, unit) for value in verdict.medians or ()] or ["absent"] * 2
+    return [quantity_text(value, unit) for value in verdict.medians or ()] or [tr("absent")] * 2
 
 
 def _quantity_table(analysis: Analysis, comparison: Comparison, case: str) -> Html:
     a, b = analysis.names[comparison.a], analysis.names[comparison.b]
     own = [v for v in analysis.verdicts if (v.comparison, v.case) == (comparison, case)]
-    control = ", A/A control" if comparison.control else ""
-    caption = f"Case {case}{control}: A = {a}, B = {b}."
-    level = f"{100 * analysis.confidence:g} %"
-    spread = "rounds: median (min to max)"
-    heads = (
-        "quantity",
-        "verdict",
-        "median A",
-        "median B",
-        f"A / B ({level} interval)",
-        spread,
-        "n",
-    )
+    place = tr("Case {case}", case=case)
+    if comparison.control:
+        place = tr("Case {case}, A/A control", case=case)
+    caption = tr("{place}: A = {a}, B = {b}.", place=place, a=a, b=b)
+    heads = (tr("quantity"), tr("verdict"), tr("median A"), tr("median B"), _level_text(analysis),
+             tr("rounds: median (min to max)"), tr("n"))  # fmt: skip
     rows = [_quantity_row(verdict) for verdict in own]
-    return folded(f"Case {case}{control}: {a} / {b}", table(heads, rows, caption))
+    title = tr("{place}: {a} / {b}", place=place, a=a, b=b)
+    return folded(title, table(heads, rows, caption))
 
 
 def _quantity_row(verdict: Verdict) -> tuple[str, ...]:
     ratio = verdict.ratio
-    shown = [centre_text(ratio), rounds_ratio_text(ratio)] if ratio else ["none", "none"]
+    shown = [centre_text(ratio), rounds_ratio_text(ratio)] if ratio else [tr("none"), tr("none")]
     label = verdict.quantity.label
     return (label, short_text(verdict), *_medians(verdict), *shown, str(verdict.n))

@@ -5,6 +5,7 @@ Layer: report. Reads and writes no file, and imports nothing that draws: the Sna
 
 from typing import NamedTuple
 
+from commwall.language.translate import tr_later
 from commwall.schema.case import SuiteName
 
 
@@ -12,7 +13,7 @@ class PageKind(NamedTuple):
     """One notebook of the folder `notebooks`."""
 
     title: str
-    """Words of the landing page."""
+    """Words of the landing page, in English."""
     suite: SuiteName | None
     """Suite it is about; None if it is about the campaign as a whole."""
     reads: tuple[str, ...] = ()
@@ -21,31 +22,59 @@ class PageKind(NamedTuple):
     """True if it is about links that are measured with several numbers of processes."""
 
 
+DECISION = "decision"
+"""The page that also exists as a sheet to print."""
+
 PAGES = {
-    "summary": PageKind("Summary: every verdict, ratio and interval", None),
-    "throughput": PageKind("Throughput: where the step's time goes", "training"),
-    "scaling": PageKind("Scaling: what more GPUs on one link bring", "training", of_ladders=True),
-    "breakeven": PageKind("Break-even: when the faster link pays, for your model too", "training"),
-    "prediction": PageKind("Prediction: steps on a link that was not trained on", "training"),
-    "energy": PageKind("Energy: samples per watt-hour, power, utilisation", "training"),
+    DECISION: PageKind(
+        tr_later("Decision report: the whole answer on one page, for those who buy or rent"),
+        None,
+        reads=("config/economics.yaml", "src/commwall/report/templates/decision.typ"),
+    ),
+    "summary": PageKind(tr_later("Summary: every verdict, ratio and interval"), None),
+    "throughput": PageKind(tr_later("Throughput: where the step's time goes"), "training"),
+    "scaling": PageKind(
+        tr_later("Scaling: what more GPUs on one link bring"), "training", of_ladders=True
+    ),
+    "breakeven": PageKind(
+        tr_later("Break-even: when the faster link pays, for your model too"), "training"
+    ),
+    "prediction": PageKind(
+        tr_later("Prediction: steps on a link that was not trained on"), "training"
+    ),
+    "energy": PageKind(tr_later("Energy: samples per watt-hour, power, utilisation"), "training"),
     "money": PageKind(
-        "Money: is the faster link worth its price, and what turns that",
+        tr_later("Money: is the faster link worth its price, and what turns that"),
         "training",
         reads=("config/economics.yaml",),
     ),
-    "collectives": PageKind("Collectives: bus bandwidth over message size", "collectives"),
-    "memory": PageKind("Memory bandwidth: on the device, to the host, between devices", "memory"),
-    "strategies": PageKind("Parallel strategies: step time, bytes against formulas", "strategies"),
-    "inference": PageKind("Inference: tokens per second, share of the memory bound", "inference"),
-    "mitigations": PageKind("Mitigations: what software wins back, and its price", "mitigations"),
-    "platforms": PageKind("Platforms: machine, links, software, treatments", None),
-    "method": PageKind("Method: how these numbers were made, and which were refused", None),
+    "collectives": PageKind(
+        tr_later("Collectives: bus bandwidth over message size"), "collectives"
+    ),
+    "memory": PageKind(
+        tr_later("Memory bandwidth: on the device, to the host, between devices"), "memory"
+    ),
+    "strategies": PageKind(
+        tr_later("Parallel strategies: step time, bytes against formulas"), "strategies"
+    ),
+    "inference": PageKind(
+        tr_later("Inference: tokens per second, share of the memory bound"), "inference"
+    ),
+    "mitigations": PageKind(
+        tr_later("Mitigations: what software wins back, and its price"), "mitigations"
+    ),
+    "platforms": PageKind(tr_later("Platforms: machine, links, software, treatments"), None),
+    "method": PageKind(
+        tr_later("Method: how these numbers were made, and which were refused"), None
+    ),
 }
 """Notebook -> what it is, in reading order."""
 
 GENERAL_PAGES = {
-    "claims": PageKind("Published claims: what articles say, judged by rules", None),
-    "trends": PageKind("Trends: what several campaigns measured, over dates and versions", None),
+    "claims": PageKind(tr_later("Published claims: what articles say, judged by rules"), None),
+    "trends": PageKind(
+        tr_later("Trends: what several campaigns measured, over dates and versions"), None
+    ),
 }
 """Notebook -> what it is, of pages that belong to no campaign."""
 

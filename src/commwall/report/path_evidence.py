@@ -8,34 +8,32 @@ from collections.abc import Callable, Iterator, Mapping
 import pandas as pd
 
 from commwall.analysis.gaps import rounds_text
+from commwall.language.translate import around_text, clauses, listed, tr, tr_later
 from commwall.report.html import Group, Html, bullets, folded, grouped_table, joined, paragraph
 from commwall.report.page import Page
 from commwall.schema.treatment import LinkPath
-from commwall.schema.units import around_text, rate_text, significant, size_text
+from commwall.schema.units import rate_text, significant, size_text
 
-HEADS = ("platform", "claimed way", "known transfer, each rank sends", "NVLink, share of it",
-         "PCIe sent", "PCIe received", "loopback", "NCCL's ways", "launches",
-         "verdict")  # fmt: skip
-CAPTION = (
+CAPTION = tr_later(
     "One row a platform and outcome, over its launches and ranks: median (least to greatest). "
     "What a rank sends is the wire formula's; NVLink counts payload, PCIe and loopback all that "
     "passed meanwhile."
 )
 PATHS: Mapping[LinkPath, str] = {
     "nvlink": "NVLink",
-    "pcie_peer": "PCIe from GPU to GPU",
-    "host_staged": "through host memory",
-    "socket": "through the network stack",
-    "ib": "by InfiniBand",
-    "roce": "by RoCE",
+    "pcie_peer": tr_later("PCIe from GPU to GPU"),
+    "host_staged": tr_later("through host memory"),
+    "socket": tr_later("through the network stack"),
+    "ib": tr_later("by InfiniBand"),
+    "roce": tr_later("by RoCE"),
 }
 """Ways in words."""
 ALIKE = ["label", "path", "path_taken", "treatment_taken", "transports", "transfer",
          "expected_bytes"]  # fmt: skip
 """Launches that agree in these stand in one row."""
-CHECKED = {"path": "way", "treatment": "treatment"}
+CHECKED = {"path": tr_later("way"), "treatment": tr_later("treatment")}
 """Beginning of the columns of each check -> what it is about."""
-ABSENT = "not counted"
+ABSENT = tr_later("not counted")
 
 
 def traffic_table(page: Page) -> Html:
@@ -44,18 +42,21 @@ def traffic_table(page: Page) -> Html:
     seen = own[["transfer", "path_taken", "treatment_taken"]].notna().any(axis=1)
     counted, bare = own[seen], own[~seen]
     if counted.empty:
-        reasons = dict.fromkeys(bare["reason"].dropna()) or ("no record",)
-        return paragraph(f"Evidence of path: none, {'; '.join(reasons)}.", "missing")
+        reasons = clauses(dict.fromkeys(bare["reason"].dropna())) or tr("no record")
+        return paragraph(tr("Evidence of path: none, {reasons}.", reasons=reasons), "missing")
     rows = [
         ("" if _proven(launches) else "refused", tuple(_cells(launches)))
         for _, launches in counted.groupby(ALIKE, sort=False, dropna=False)
     ]
     lines = [*_open(counted), *_without(bare), *_unread(page)]
+    heads = (tr("platform"), tr("claimed way"), tr("known transfer, each rank sends"),
+             tr("NVLink, share of it"), tr("PCIe sent"), tr("PCIe received"), tr("loopback"),
+             tr("NCCL's ways"), tr("launches"), tr("verdict"))  # fmt: skip
     return joined(
         [
-            grouped_table(HEADS, [Group("", rows)], CAPTION),
+            grouped_table(heads, [Group("", rows)], tr(CAPTION)),
             *([bullets(lines)] if lines else []),
-            folded("What the checks found, in words", bullets(_found(counted))),
+            folded(tr("What the checks found, in words"), bullets(_found(counted))),
         ]
     )
 
@@ -68,31 +69,34 @@ def path_lines(page: Page) -> Iterator[str]:
     if launches.empty:
         return
     taken = launches["path_taken"]
-    parts = [f"took the claimed way in {_share(taken.fillna(False), len(launches))}"]
+    parts = [_taken_text(taken.fillna(False))]
     for words, which in (
-        ("another one in", ~taken.fillna(True)),
-        ("the way is not proven in", taken.isna()),
+        (tr_later("another one in {n} ({platforms})"), ~taken.fillna(True)),
+        (tr_later("the way is not proven in {n} ({platforms})"), taken.isna()),
     ):
         if which.any():
-            labels = ", ".join(dict.fromkeys(launches[which]["label"]))
-            parts.append(f"{words} {which.sum()} ({labels})")
-    yield f"The known transfer {'; '.join(parts)}."
+            labels = listed(dict.fromkeys(launches[which]["label"]))
+            parts.append(tr(words, n=which.sum(), platforms=labels))
+    yield tr("The known transfer {what}.", what=clauses(parts))
 
 
-def _share(which: pd.Series, of: int) -> str:
-    return f"all {of} launches" if which.all() else f"{which.sum()} of {of} launches"
+def _taken_text(took: pd.Series) -> str:
+    """In how many launches the claimed way was taken."""
+    if took.all():
+        return tr("took the claimed way in all {n} launches", n=len(took))
+    return tr("took the claimed way in {k} of {n} launches", k=took.sum(), n=len(took))
 
 
 def _cells(launches: pd.DataFrame) -> Iterator[str]:
     first = launches.iloc[0]
     yield str(first["label"])
-    yield "none" if pd.isna(first["path"]) else PATHS[first["path"]]
+    yield tr("none") if pd.isna(first["path"]) else tr(PATHS[first["path"]])
     yield _transfer(first)
     yield _range(launches["nvlink_sent_percent"], _percent)
     yield _range(launches["pcie_sent_bytes_per_s"], rate_text)
     yield _range(launches["pcie_received_bytes_per_s"], rate_text)
     yield _range(launches["loopback_bytes"], size_text)
-    yield "not told" if pd.isna(first["transports"]) else str(first["transports"])
+    yield tr("not told") if pd.isna(first["transports"]) else str(first["transports"])
     yield str(len(launches[["suite", "round_id"]].drop_duplicates()))
     yield _verdict(first)
 
@@ -101,14 +105,14 @@ def _verdict(first: pd.Series) -> str:
     """What the two checks say, in words."""
     path, treatment = first["path_taken"], first["treatment_taken"]
     words = {
-        "another way than claimed": not pd.isna(path) and not path,
-        "way not proven": pd.isna(path) and not pd.isna(first["path"]),
-        "took the way": not pd.isna(path) and bool(path),
-        "treatment took no effect": not pd.isna(treatment) and not treatment,
-        "treatment took effect": not pd.isna(treatment) and bool(treatment),
-        "treatment not checked": pd.isna(treatment),
+        tr("another way than claimed"): not pd.isna(path) and not path,
+        tr("way not proven"): pd.isna(path) and not pd.isna(first["path"]),
+        tr("took the way"): not pd.isna(path) and bool(path),
+        tr("treatment took no effect"): not pd.isna(treatment) and not treatment,
+        tr("treatment took effect"): not pd.isna(treatment) and bool(treatment),
+        tr("treatment not checked"): pd.isna(treatment),
     }
-    return ", ".join(text for text, holds in words.items() if holds)
+    return listed(text for text, holds in words.items() if holds)
 
 
 def _proven(launches: pd.DataFrame) -> bool:
@@ -122,10 +126,23 @@ def _open(counted: pd.DataFrame) -> Iterator[str]:
         failed = counted[~counted[f"{name}_taken"].fillna(True)]
         keys = ["label", f"{name}_expected", f"{name}_found"]
         for (label, expected, found), own in failed.groupby(keys, sort=False):
-            where = f"{label}, {rounds_text(own['round'])}"
-            yield f"{where}, {what}: found {found}; expected {expected}. Kept out of verdicts."
+            yield tr(
+                "{platform}, {rounds}, {what}: found {found}; expected {expected}. Kept out of "
+                "verdicts.",
+                platform=label,
+                rounds=rounds_text(own["round"]),
+                what=tr(what),
+                found=found,
+                expected=expected,
+            )
         for (label, reason), own in counted.groupby(["label", f"{name}_reason"], sort=False):
-            yield f"{label}, {rounds_text(own['round'])}, {what} not proven: {reason}."
+            yield tr(
+                "{platform}, {rounds}, {what} not proven: {reason}.",
+                platform=label,
+                rounds=rounds_text(own["round"]),
+                what=tr(what),
+                reason=reason,
+            )
 
 
 def _found(counted: pd.DataFrame) -> Iterator[str]:
@@ -134,15 +151,25 @@ def _found(counted: pd.DataFrame) -> Iterator[str]:
         passed = counted[counted[f"{name}_taken"].fillna(False)]
         for label, own in passed.groupby("label", sort=False):
             first = own.iloc[0]
-            where = f"{label}, {first['suite']}, round {first['round']}"
-            yield f"{where}, {what}: {first[f'{name}_found']}."
+            yield tr(
+                "{platform}, {suite}, round {round}, {what}: {found}.",
+                platform=label,
+                suite=first["suite"],
+                round=first["round"],
+                what=tr(what),
+                found=first[f"{name}_found"],
+            )
 
 
 def _without(bare: pd.DataFrame) -> Iterator[str]:
     """Launches that counted no transfer, with the reason."""
     for reason, own in bare.groupby("reason", sort=False):
-        labels, suites = dict.fromkeys(own["label"]), dict.fromkeys(own["suite"])
-        yield f"{', '.join(labels)}, suite {', '.join(suites)}: {ABSENT}, {reason}."
+        yield tr(
+            "{platforms}, suite {suites}: not counted, {reason}.",
+            platforms=listed(dict.fromkeys(own["label"])),
+            suites=listed(dict.fromkeys(own["suite"])),
+            reason=reason,
+        )
 
 
 def _unread(page: Page) -> Iterator[str]:
@@ -153,22 +180,24 @@ def _unread(page: Page) -> Iterator[str]:
         for gap in record.gaps:
             start, _, part = gap.what.partition(".")
             if start == "traffic":
-                words = f"{part.replace('_', ' ') or 'counters of the links'}: {gap.reason}"
+                what = part.replace("_", " ") or tr("counters of the links")
+                words = f"{what}: {gap.reason}"
                 found.setdefault(words, []).append(page.analysis.names[record.id.platform])
     for words, labels in found.items():
-        yield f"{', '.join(dict.fromkeys(labels))}, not read, {words}."
+        places = listed(dict.fromkeys(labels))
+        yield tr("{platforms}, not read, {what}.", platforms=places, what=words)
 
 
 def _transfer(first: pd.Series) -> str:
     if pd.isna(first["transfer"]):
-        return ABSENT
+        return tr(ABSENT)
     return f"{first['transfer']}: {size_text(first['expected_bytes'])}"
 
 
 def _range(values: pd.Series, words: Callable[[float], str]) -> str:
     known = values.dropna()
     if known.empty:
-        return ABSENT
+        return tr(ABSENT)
     shown = [words(float(value)) for value in (known.median(), known.min(), known.max())]
     return shown[0] if len(set(shown)) == 1 else around_text(*shown)
 

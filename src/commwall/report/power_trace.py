@@ -11,13 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from commwall.analysis.tables import Tables
+from commwall.language.translate import tr, tr_later
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.style import Look, new_figure, platform_legend, title_figure, value_axis
 from commwall.schema.metrics import METRICS
 
 POWER, TIME, IDLE = "power_w", "power_time_s", "idle_power_w"
-NO_TIMES = "Power over time: the records do not say when power was read"
-NO_POWER = "Power over time: power was not polled"
+NO_TIMES = tr_later("Power over time: the records do not say when power was read")
+NO_POWER = tr_later("Power over time: power was not polled")
 LEGEND_IN = 1.0
 """Room for title and legend [inch]."""
 LINES = ("-", "--", "-.", ":")
@@ -28,23 +29,23 @@ def trace_figure(tables: Tables, looks: Looks) -> Figure:
     raw = tables.measurements
     power = raw[raw["metric"] == POWER]
     if power.empty:
-        return nothing(NO_POWER)
+        return nothing(tr(NO_POWER))
     traces = list(_traces(tables))
     if not traces:
-        return nothing(NO_TIMES)
+        return nothing(tr(NO_TIMES))
     shown = pd.concat(traces)
     cases = list(shown.groupby("case", sort=False))
     figure, panels = new_figure(2.2 + LEGEND_IN / len(cases) for _ in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
         for place, (platform, line) in enumerate(own.groupby("platform", sort=False)):
             _draw(axes, line, looks[str(platform)], LINES[place % len(LINES)])
-        axes.set_title(f"case {case}, round {own['round'].iloc[0]}")
-        value_axis(axes, METRICS[TIME], label="time since the window began")
-        axes.set_ylabel("all GPUs [W]")
+        axes.set_title(tr("case {case}, round {round}", case=case, round=own["round"].iloc[0]))
+        value_axis(axes, METRICS[TIME], label=tr("time since the window began"))
+        axes.set_ylabel(tr("all GPUs [W]"))
         axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
     platform_legend(figure, shown, looks)
-    title_figure(figure, "Power in the timed window", emulated=emulated_in(shown))
+    title_figure(figure, tr("Power in the timed window"), emulated=emulated_in(shown))
     return figure
 
 

@@ -3,12 +3,21 @@
 Layer: report. Reads and writes no file.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
+from commwall.analysis.steps.predictions import Unpredicted
 from commwall.analysis.steps.words import MISS_PERCENT, miss_text, misses
+from commwall.language.translate import (
+    around_text,
+    clauses,
+    tr,
+    tr_later,
+    trn,
+)
 from commwall.report.html import (
     Group,
     Html,
@@ -20,35 +29,50 @@ from commwall.report.html import (
     table,
 )
 from commwall.report.page import Page
-from commwall.schema.units import around_text, significant, size_text, time_text
+from commwall.schema.units import significant, size_text, time_text
 
 RULE = (
-    "A step has two streams. Compute goes on as it does without exchange (leg packed); each "
-    "gradient bucket is exchanged once it is ready and the one before is through; the optimiser "
-    "waits for both.",
-    "An exchange takes what the link's sweep says for its size, each time read between the sizes "
-    "that were measured.",
-    "While both streams work, each slows the other: as much as exchange and matrix products slow "
-    "each other on that link, times the sensitivity of the workload.",
-    "The sensitivity is solved for on the source, where the whole step was measured, and drawn to "
-    "that of the source's other workloads where its own exchange is too short to tell. What of the "
-    "source's step is then left is carried over in seconds.",
-    "Of the target only sweeps of the all-reduce are used. The interval comes from the source's "
-    "rounds and from how far off the predictions of other cases were; the step itself stays out.",
+    tr_later(
+        "A step has two streams. Compute goes on as it does without exchange (leg packed); each "
+        "gradient bucket is exchanged once it is ready and the one before is through; the "
+        "optimiser waits for both."
+    ),
+    tr_later(
+        "An exchange takes what the link's sweep says for its size, each time read between the "
+        "sizes that were measured."
+    ),
+    tr_later(
+        "While both streams work, each slows the other: as much as exchange and matrix products "
+        "slow each other on that link, times the sensitivity of the workload."
+    ),
+    tr_later(
+        "The sensitivity is solved for on the source, where the whole step was measured, and drawn "
+        "to that of the source's other workloads where its own exchange is too short to tell. What "
+        "of the source's step is then left is carried over in seconds."
+    ),
+    tr_later(
+        "Of the target only sweeps of the all-reduce are used. The interval comes from the "
+        "source's rounds and from how far off the predictions of other cases were; the step itself "
+        "stays out."
+    ),
 )
 NOT_SHOWN = (
-    "Another number of GPUs, other GPUs, another machine: compute is the source's own.",
-    "Another batch without its compute legs: they have to be measured. What one batch tells of "
-    "another is what exchange and compute cost each other.",
-    "Smaller buckets: when a part of a bucket was ready was not measured.",
-    "Published rows of several GPUs: they tell samples per second, not when gradients are ready, "
-    "what packing costs, or what exchange and compute take from each other.",
-    "How an interval holds for a platform that no prediction was held against.",
+    tr_later("Another number of GPUs, other GPUs, another machine: compute is the source's own."),
+    tr_later(
+        "Another batch without its compute legs: they have to be measured. What one batch tells of "
+        "another is what exchange and compute cost each other."
+    ),
+    tr_later("Smaller buckets: when a part of a bucket was ready was not measured."),
+    tr_later(
+        "Published rows of several GPUs: they tell samples per second, not when gradients are "
+        "ready, what packing costs, or what exchange and compute take from each other."
+    ),
+    tr_later("How an interval holds for a platform that no prediction was held against."),
 )
 
+NO_MODEL = tr_later("No case has what the model needs.")
 _ERRORS = ("error_percent", "compute_percent", "exchange_percent", "contention_percent")
 
-_DIFFERS = {"batch": "another batch", "buckets": "smaller buckets"}
 _TIMES = ("predicted_cost_s", "measured_cost_s", "predicted_s", "measured_s")
 
 
@@ -62,27 +86,39 @@ def _verdict_parts(page: Page) -> Iterator[Html]:
     whole = rows[rows["source"].isna()].to_dict("records")
     real = next((row for row in whole if not row["control"]), None)
     if real is None or not real["judged"]:
-        yield paragraph(f"No step is predicted and measured: {_why_none(page)}.", "verdict")
+        words = tr("No step is predicted and measured: {why}.", why=_why_none(page))
+        yield paragraph(words, "verdict")
         return
-    yield paragraph(
-        f"{real['judged']} steps predicted from another link's training are off by "
-        f"{_percent(real['median_error_percent'])} in the median, by "
-        f"{_percent(abs(real['worst_error_percent']))} at worst ({_worst(page, real)}).",
-        "verdict",
+    words = tr(
+        "{n} steps predicted from another link's training are off by {median} in the median, by "
+        "{worst} at worst ({place}).",
+        **_errors(real),
+        place=_worst(page, real),
     )
+    yield paragraph(words, "verdict")
     yield paragraph(_coverage(real), "detail")
     if control := next((row for row in whole if row["control"] and row["judged"]), None):
-        yield paragraph(
-            f"Between two platforms of one treatment (A/A) {control['judged']} steps are off by "
-            f"{_percent(control['median_error_percent'])} in the median, by "
-            f"{_percent(abs(control['worst_error_percent']))} at worst: less cannot be asked for.",
-            "detail",
+        words = tr(
+            "Between two platforms of one treatment (A/A) {n} steps are off by {median} in the "
+            "median, by {worst} at worst: less cannot be asked for.",
+            **_errors(control),
         )
+        yield paragraph(words, "detail")
     if carried := _carried(page):
         yield paragraph(carried, "detail")
     if real["unpredicted"]:
-        words = f"Not predicted: {real['unpredicted']} of {real['cells']}: {_why_none(page)}."
+        counts = {"n": real["unpredicted"], "all": real["cells"]}
+        words = tr("Not predicted: {n} of {all}: {why}.", **counts, why=_why_none(page))
         yield paragraph(words, "detail")
+
+
+def _errors(row: dict[str, Any]) -> dict[str, str]:
+    """How many steps of a row are judged, and how far off they are."""
+    return {
+        "n": str(row["judged"]),
+        "median": _percent(row["median_error_percent"]),
+        "worst": _percent(abs(row["worst_error_percent"])),
+    }
 
 
 def _carried(page: Page) -> str:
@@ -90,37 +126,49 @@ def _carried(page: Page) -> str:
     own = page.tables.predicted_steps["contention_measured"].dropna()
     if own.all():
         return ""
-    return (
-        f"{(~own).sum()} of {len(own)} predictions take the source's contention as it is: on one "
-        "of their links no exchange was measured beside a load."
+    return tr(
+        "{n} of {all} predictions take the source's contention as it is: on one of their links no "
+        "exchange was measured beside a load.",
+        n=(~own).sum(),
+        all=len(own),
     )
 
 
 def _why_none(page: Page) -> str:
     """The usual reason, and how many steps have it where others have another one."""
-    rows = page.tables.predicted_steps
-    rows = rows[~rows["control"]]
-    reasons = rows["reason"].dropna().str.partition(": ")[2].value_counts()
-    if reasons.empty:
-        return (
-            "no training case runs on two platforms" if rows.empty else "no target was trained on"
-        )
-    usual = str(reasons.index[0])
-    return usual if len(reasons) == 1 else f"{usual} ({reasons.iloc[0]} of {reasons.sum()})"
+    steps = page.analysis.steps
+    real = [own for own in (steps.predictions if steps else ()) if not own.place.control]
+    reasons = Counter(own.why for own in real if isinstance(own, Unpredicted))
+    if not real:
+        return tr("no training case runs on two platforms")
+    if not reasons:
+        return tr("no target was trained on")
+    usual, count = reasons.most_common(1)[0]
+    if len(reasons) == 1:
+        return usual
+    return tr("{why} ({n} of {all})", why=usual, n=count, all=reasons.total())
 
 
 def _worst(page: Page, row: dict[str, Any]) -> str:
     names = page.analysis.names
-    return f"{row['worst_case']}, {names[row['worst_source']]} to {names[row['worst_target']]}"
+    return _place_text(row["worst_case"], names[row["worst_source"]], names[row["worst_target"]])
+
+
+def _way_text(source: str, target: str) -> str:
+    """From which platform to which one a step is predicted."""
+    return tr("{source} to {target}", source=source, target=target)
 
 
 def _coverage(row: dict[str, Any]) -> str:
     if not row["with_interval"]:
-        return "None of them has an interval: that takes two rounds and three other cases."
-    return (
-        f"{row['inside']} of {row['with_interval']} measured steps lie in their "
-        f"{100 * row['confidence']:g} % interval, whose half width is "
-        f"{_percent(row['median_half_width_percent'])} in the median."
+        return tr("None of them has an interval: that takes two rounds and three other cases.")
+    return tr(
+        "{n} of {all} measured steps lie in their {level} % interval, whose half width is {width} "
+        "in the median.",
+        n=row["inside"],
+        all=row["with_interval"],
+        level=f"{100 * row['confidence']:g}",
+        width=_percent(row["median_half_width_percent"]),
     )
 
 
@@ -129,22 +177,24 @@ def predictions(page: Page) -> Html:
     rows = page.tables.predicted_steps
     known = rows[rows["n"] > 0]
     real, controls = (known[known["control"] == control] for control in (False, True))
-    parts = [] if real.empty else [_prediction_table(page, real, "Predicted and measured steps.")]
+    parts = []
+    if not real.empty:
+        parts.append(_prediction_table(page, real, tr("Predicted and measured steps.")))
     if not controls.empty:
-        shown = _prediction_table(page, controls, "Between two platforms of one treatment.")
-        parts.append(folded("Predictions between two platforms of one treatment (A/A)", shown))
+        shown = _prediction_table(page, controls, tr("Between two platforms of one treatment."))
+        parts.append(folded(tr("Predictions between two platforms of one treatment (A/A)"), shown))
     return joined([*parts, _missing(rows)])
 
 
 def _prediction_table(page: Page, rows: pd.DataFrame, words: str) -> Html:
-    level = f"{100 * page.analysis.confidence:g} % interval"
+    level = f"{100 * page.analysis.confidence:g}"
     heads = (
-        "from, to",
-        "without exchange",
-        "exchange alone",
-        f"predicted ({level})",
-        "measured",
-        "error",
+        tr("from, to"),
+        tr("without exchange"),
+        tr("exchange alone"),
+        tr("predicted ({level} % interval)", level=level),
+        tr("measured"),
+        tr("off by"),
         "n",
     )
     groups = [
@@ -156,16 +206,16 @@ def _prediction_table(page: Page, rows: pd.DataFrame, words: str) -> Html:
 
 def _prediction_cells(row: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     measured = not pd.isna(row["measured_s"])
-    outside = row["inside"] is False
+    outside, error = row["inside"] is False, _signed(row["error_percent"])
     return (
         "decided" if outside else "",
         (
-            f"{row['label_source']} to {row['label_target']}",
+            _way_text(row["label_source"], row["label_target"]),
             time_text(row["packed_step_s"]),
             time_text(row["exchange_s"]),
             _around(row, "predicted"),
-            time_text(row["measured_s"]) if measured else "not measured",
-            (_signed(row["error_percent"]) + (", outside" if outside else "")) if measured else "",
+            time_text(row["measured_s"]) if measured else tr("not measured"),
+            (tr("{error}, outside", error=error) if outside else error) if measured else "",
             str(row["n"]),
         ),
     )
@@ -176,12 +226,21 @@ def _missing(rows: pd.DataFrame) -> Html:
     absent = rows[rows["n"] == 0]
     if absent.empty:
         return Html("")
-    names = absent["case"] + ", " + absent["label_source"] + " to " + absent["label_target"]
     cells = [
-        ("; ".join(names[own.index]), str(reason))
+        (clauses(map(_place_of, own.to_dict("records"))), str(reason))
         for reason, own in absent.groupby("reason", sort=False)
     ]
-    return table(("not predicted", "why"), cells, "Steps that cannot be predicted.")
+    heads = (tr("not predicted"), tr("why"))
+    return table(heads, cells, tr("Steps that cannot be predicted."))
+
+
+def _place_of(row: dict[str, Any]) -> str:
+    return _place_text(row["case"], row["label_source"], row["label_target"])
+
+
+def _place_text(case: str, source: str, target: str) -> str:
+    """Case and way of a prediction."""
+    return tr("{case}, {source} to {target}", case=case, source=source, target=target)
 
 
 def reasons(page: Page) -> Html:
@@ -190,20 +249,25 @@ def reasons(page: Page) -> Html:
     judged = [row for row in rows.to_dict("records") if not pd.isna(row["error_percent"])]
     own = [row for row in judged if misses(row)]
     if not judged:
-        return paragraph("No prediction was held against a measured step.", "missing")
+        return paragraph(tr("No prediction was held against a measured step."), "missing")
+    most = f"{MISS_PERCENT:g}"
     if not own:
-        words = f"No prediction is off by more than {MISS_PERCENT:g} % or outside its interval."
+        words = tr("No prediction is off by more than {most} % or outside its interval.", most=most)
         return paragraph(words)
-    heads = ("case, from, to", "error", "by compute", "by the exchange", "by contention", "mostly")
+    heads = (
+        tr("case, from, to"),
+        tr("off by"),
+        tr("by compute"),
+        tr("by the exchange"),
+        tr("by contention"),
+        tr("mostly"),
+    )
     lines = [
-        (
-            f"{row['case']}, {row['label_source']} to {row['label_target']}",
-            *(_signed(row[name]) for name in _ERRORS),
-            miss_text(row),
-        )
-        for row in own
+        (_place_of(row), *(_signed(row[name]) for name in _ERRORS), miss_text(row)) for row in own
     ]
-    words = f"Predictions that are off by more than {MISS_PERCENT:g} %, or outside their interval."
+    words = tr(
+        "Predictions that are off by more than {most} %, or outside their interval.", most=most
+    )
     return table(heads, lines, words)
 
 
@@ -212,24 +276,24 @@ def models(page: Page) -> Html:
     rows = page.tables.step_models
     known = rows[rows["n"] > 0]
     if known.empty:
-        return paragraph("No case has what the model needs.", "missing")
+        return paragraph(tr(NO_MODEL), "missing")
     heads = (
-        "platform",
-        "first bucket ready",
-        "backward over",
-        "without exchange",
-        "with exchange",
-        "exchange alone (sweep)",
-        "compute lost, stretch",
-        "sensitivity (own)",
-        "left of the step",
+        tr("platform"),
+        tr("first bucket ready"),
+        tr("backward over"),
+        tr("without exchange"),
+        tr("with exchange"),
+        tr("exchange alone (sweep)"),
+        tr("compute lost, stretch"),
+        tr("sensitivity (own)"),
+        tr("left of the step"),
         "n",
     )
     groups = [
         Group(str(case), [("", _model_cells(row)) for row in own.to_dict("records")])
         for case, own in known.groupby("case", sort=False)
     ]
-    words = (
+    words = tr(
         "What the model rests on, means of the rounds. In brackets: the sweep's time against leg "
         "comm, and the sensitivity by the step's own rounds alone."
     )
@@ -239,7 +303,7 @@ def models(page: Page) -> Html:
 def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
     loaded = not pd.isna(row["lost"])
     swept = "" if pd.isna(row["sweep_error_percent"]) else _signed(row["sweep_error_percent"])
-    comm = "not measured" if pd.isna(row["comm_s"]) else time_text(row["comm_s"])
+    comm = tr("not measured") if pd.isna(row["comm_s"]) else time_text(row["comm_s"])
     fitted = not pd.isna(row["sensitivity"])
     return (
         row["label"],
@@ -247,79 +311,103 @@ def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
         time_text(row["backward_end_s"]),
         time_text(row["packed_step_s"]),
         time_text(row["full_step_s"]),
-        f"{comm} ({swept})" if swept else comm,
-        f"{row['lost']:.2f}, {row['stretch']:.2f}" if loaded else "not measured beside a load",
-        f"{row['sensitivity']:.2f} ({row['own_sensitivity']:.2f})" if fitted else row["reason"],
+        tr("{value} ({beside})", value=comm, beside=swept) if swept else comm,
+        f"{row['lost']:.2f}, {row['stretch']:.2f}" if loaded else tr("not measured beside a load"),
+        _sensitivity_text(row) if fitted else row["reason"],
         _signed(100 * row["rest_s"] / row["full_step_s"]) if fitted else "",
         str(row["n"]),
     )
+
+
+def _sensitivity_text(row: dict[str, Any]) -> str:
+    value, own = f"{row['sensitivity']:.2f}", f"{row['own_sensitivity']:.2f}"
+    return tr("{value} ({beside})", value=value, beside=own)
 
 
 def cases(page: Page) -> Html:
     """Steps predicted from another batch, or from smaller buckets, beside what was measured."""
     rows = page.tables.predicted_cases
     if rows.empty:
-        words = "No two cases differ in their batch alone, or in the size of their buckets alone."
+        words = tr(
+            "No two cases differ in their batch alone, or in the size of their buckets alone."
+        )
         return paragraph(words)
     heads = (
-        "case, platform",
-        "from",
-        "cost of the exchange, predicted",
-        "measured",
-        "step, predicted",
-        "measured",
-        "error",
+        tr("case, platform"),
+        tr("from"),
+        tr("cost of the exchange, predicted"),
+        tr("measured"),
+        tr("step, predicted"),
+        tr("measured"),
+        tr("off by"),
         "n",
     )
     lines = [
         (
-            f"{row['case']}, {row['label']}",
-            f"{row['source_case']} ({_DIFFERS[row['differs']]})",
+            _where_text(row["case"], row["label"]),
+            _source_text(row),
             *(time_text(row[name]) for name in _TIMES),
             _signed(row["error_percent"]),
             str(row["n"]),
         )
         for row in rows.to_dict("records")
     ]
-    return table(heads, lines, "Steps predicted from another case of the same platform.")
+    return table(heads, lines, tr("Steps predicted from another case of the same platform."))
+
+
+def _where_text(case: str, platform: str) -> str:
+    return tr("{case}, {platform}", case=case, platform=platform)
+
+
+def _source_text(row: dict[str, Any]) -> str:
+    """The case that a step is predicted from, and how it differs."""
+    case = row["source_case"]
+    if row["differs"] == "batch":
+        return tr("{case} (another batch)", case=case)
+    return tr("{case} (smaller buckets)", case=case)
 
 
 def bucket_sizes(page: Page) -> Html:
     """The modelled step with buckets joined to larger ones."""
     rows = page.tables.bucket_sizes
     if rows.empty:
-        return paragraph("No case has what the model needs.", "missing")
+        return paragraph(tr(NO_MODEL), "missing")
     lines = [
-        (
-            f"{case}, {label}",
-            *(
-                f"{time_text(row.step_s)} ({size_text(row.bucket_bytes)}, {_count(row.buckets)})"
-                for row in own.itertuples()
-            ),
-        )
+        (_where_text(case, label), *map(_joined_text, own.to_dict("records")))
         for (case, label), own in rows.groupby(["case", "label"], sort=False)
     ]
     most = max(len(line) for line in lines) - 1
-    heads = ("case, platform", "as trained", *["joined"] * (most - 1))
+    heads = (tr("case, platform"), tr("as trained"), *[tr("joined")] * (most - 1))
     filled = [line + ("",) * (most + 1 - len(line)) for line in lines]
-    words = "Modelled step with buckets closed from that size on; larger ones to the right."
-    return folded("Modelled steps of every case", table(heads, filled, words))
+    words = tr("Modelled step with buckets closed from that size on; larger ones to the right.")
+    return folded(tr("Modelled steps of every case"), table(heads, filled, words))
+
+
+def _joined_text(row: dict[str, Any]) -> str:
+    """A modelled step, and the buckets that it has."""
+    return trn(
+        "{step} ({size}, {n} bucket)",
+        "{step} ({size}, {n} buckets)",
+        row["buckets"],
+        step=time_text(row["step_s"]),
+        size=size_text(row["bucket_bytes"]),
+    )
 
 
 def rule() -> Html:
     """How a step is predicted."""
-    return bullets(RULE)
+    return bullets(map(tr, RULE))
 
 
 def not_shown() -> Html:
     """What predictions here do not cover."""
-    return bullets(NOT_SHOWN)
+    return bullets(map(tr, NOT_SHOWN))
 
 
 def _around(row: dict[str, Any], name: str) -> str:
     middle, low, high = (row[f"{name}{part}_s"] for part in ("", "_low", "_high"))
     if pd.isna(low):
-        return f"{time_text(middle)} (no interval)"
+        return tr("{value} (no interval)", value=time_text(middle))
     return around_text(*map(time_text, (middle, low, high)))
 
 
@@ -330,10 +418,6 @@ def _percent(value: float) -> str:
 def _signed(percent: float) -> str:
     """With its sign and one decimal, in one piece; "absent" where there is none."""
     if pd.isna(percent):
-        return "absent"
+        return tr("absent")
     text = f"{percent:+.1f}".replace("-", "−")
     return f"{text[1:] if text[1:] == '0.0' else text}\N{NO-BREAK SPACE}%"
-
-
-def _count(buckets: int) -> str:
-    return f"{buckets} bucket" + ("s" if buckets > 1 else "")

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from commwall.analysis.steps.words import MISS_PERCENT
+from commwall.language.translate import tr
 from commwall.report.figures import Looks, nothing
 from commwall.report.page import Page
 from commwall.report.style import INK, MUTED, new_figure, row_labels, title_figure
@@ -28,14 +29,14 @@ def prediction_figure(page: Page) -> Figure:
     rows = page.tables.predicted_steps
     own = rows[rows["measured_s"].notna() & ~rows["control"]]
     if own.empty:
-        return nothing("Predicted against measured: no step has both")
+        return nothing(tr("Predicted against measured: no step has both"))
     heights = (3.4, 1.0 + _ROW_IN * (len(own) + own["case"].nunique()))
     drawn, (against, errors) = new_figure(heights)
     _draw_against(against, own, page.looks)
     _draw_errors(errors, own, page.looks)
     handles = [*_handles(own, page.looks)]
     drawn.legend(handles=handles, loc="outside lower left", ncols=2, frameon=False, fontsize=9)
-    title_figure(drawn, "Steps predicted on a link that was not trained on", emulated=False)
+    title_figure(drawn, tr("Steps predicted on a link that was not trained on"), emulated=False)
     return drawn
 
 
@@ -47,8 +48,8 @@ def _draw_against(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
         )
     ends = [0.8 * rows["measured_s"].min(), 1.25 * rows["measured_s"].max()]
     axes.plot(ends, ends, color=INK, linewidth=0.8, zorder=1)
-    for axis, words in ((axes.xaxis, "measured step"), (axes.yaxis, "predicted step")):
-        axis.set_label_text(f"{words}, logarithmic")
+    axes.set_xlabel(tr("measured step, logarithmic"))
+    axes.set_ylabel(tr("predicted step, logarithmic"))
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
@@ -81,15 +82,19 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
             axes.axvline(side, color=MUTED, linewidth=0.7, linestyle=":")
     row_labels(axes, labels, places)
     axes.set_xlabel(
-        f"predicted / measured − 1 [%]; dotted: {_BAND_PERCENT[0]:g} and {_BAND_PERCENT[1]:g} %"
+        tr(
+            "predicted / measured − 1 [%]; dotted: {inner} and {outer} %",
+            inner=f"{_BAND_PERCENT[0]:g}",
+            outer=f"{_BAND_PERCENT[1]:g}",
+        )
     )
 
 
 def _handles(rows: pd.DataFrame, looks: Looks) -> Iterator[Line2D]:
     """Colour tells where a step was predicted, shape from where."""
     for platform, label in dict(zip(rows["target"], rows["label_target"], strict=True)).items():
-        yield Line2D([], [], color=looks[platform].color, linewidth=4, label=f"on {label}")
+        words = tr("on {platform}", platform=label)
+        yield Line2D([], [], color=looks[platform].color, linewidth=4, label=words)
     for platform, label in dict(zip(rows["source"], rows["label_source"], strict=True)).items():
-        yield Line2D(
-            [], [], color=MUTED, marker=looks[platform].marker, ls="", label=f"from {label}"
-        )
+        words = tr("from {platform}", platform=label)
+        yield Line2D([], [], color=MUTED, marker=looks[platform].marker, ls="", label=words)

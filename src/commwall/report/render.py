@@ -27,6 +27,7 @@ from commwall.language.translate import ENGLISH, speaking, spoken
 from commwall.process import die_with_parent
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
+from commwall.report.anchors import NAMES, Anchors, names_of
 from commwall.schema.errors import CommwallError
 from commwall.schema.parsing import nearest
 
@@ -89,9 +90,14 @@ def render(
 def page_of(executed: NotebookNode, title: str, language: str = ENGLISH) -> str:
     """The self-contained HTML page of an executed notebook."""
     exporter = HTMLExporter(template_name="commwall", extra_template_basedirs=[str(TEMPLATES)])
+    exporter.exclude_anchor_links = True  # they would follow the language
+    exporter.register_filter("anchored", Anchors().put)
+    for cell in executed.cells:
+        cell.metadata.setdefault(NAMES, names_of(cell))
     css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     resources = {"page_css": css, "page_title": title, "page_language": language}
-    page: str = exporter.from_notebook_node(executed, resources=resources)[0]
+    with speaking(language):
+        page: str = exporter.from_notebook_node(executed, resources=resources)[0]
     return page
 
 
@@ -133,6 +139,7 @@ def _translate_text(node: NotebookNode) -> None:
     """Put the markdown cells of a notebook into the language spoken."""
     for cell in node.cells:
         if cell.cell_type == "markdown" and spoken() != ENGLISH:
+            cell.metadata[NAMES] = names_of(cell)
             cell.source = translated(cell.source)
 
 

@@ -11,11 +11,25 @@ from commwall.analysis.replication.words import (
     lines,
     value_text,
 )
+from commwall.language.translate import tr, tr_later
 from commwall.report.html import Group, Html, bullets, grouped_table, heading, joined, paragraph
 from commwall.report.page import Page
 
-HEADS = ("cell", "new mean", "interval fixed beforehand", "new rounds", "outcome")
-CAPTION = (
+HEADS = (
+    tr_later("cell"),
+    tr_later("new mean"),
+    tr_later("interval fixed beforehand"),
+    tr_later("new rounds"),
+    tr_later("outcome"),
+)
+OUTCOMES = {
+    "inside": tr_later("inside"),
+    "outside": tr_later("outside"),
+    "does not count": tr_later("does not count"),
+    "missing": tr_later("missing"),
+}
+"""What may become of a cell -> its words."""
+CAPTION = tr_later(
     "One row a cell: geometric mean over the new rounds, and the interval that the published "
     "campaign fixed for it."
 )
@@ -26,25 +40,28 @@ def section(page: Page) -> Html:
     found = page.analysis.replication
     if found is None:
         return Html("")
+    title = heading(tr("Replication"))
     if found.problem:
-        return joined([heading("Replication"), paragraph(headline_text(found), "missing")])
+        return joined([title, paragraph(headline_text(found), "missing")])
     groups = [
-        Group("Ratios", [_row(cell) for cell in found.cells if cell.cell.b is not None]),
-        Group("Absolute values", [_row(cell) for cell in found.cells if cell.cell.b is None]),
+        Group(tr("Ratios"), [_row(cell) for cell in found.cells if cell.cell.b is not None]),
+        Group(tr("Absolute values"), [_row(cell) for cell in found.cells if cell.cell.b is None]),
     ]
+    shown = [group for group in groups if group.rows]
     return joined(
         [
-            heading("Replication"),
+            title,
             paragraph(headline_text(found)),
             bullets(lines(found)),
-            grouped_table(HEADS, [group for group in groups if group.rows], CAPTION),
+            grouped_table([*map(tr, HEADS)], shown, tr(CAPTION)),
         ]
     )
 
 
 def _row(cell: JudgedCell) -> tuple[str, tuple[str, ...]]:
     style = "" if cell.outcome == "inside" else "refused"
+    outcome = tr(OUTCOMES[cell.outcome])
     if cell.reason:
-        return style, (cell_text(cell), f"{cell.outcome}: {cell.reason}")
+        return style, (cell_text(cell), f"{outcome}: {cell.reason}")
     new, rounds = value_text(cell, cell.new), str(len(cell.values))
-    return style, (cell_text(cell), new, interval_text(cell), rounds, cell.outcome)
+    return style, (cell_text(cell), new, interval_text(cell), rounds, outcome)

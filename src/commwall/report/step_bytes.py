@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 
 from commwall.analysis.names import FORMULA_SENT, SENT, SENT_OVER_FORMULA, Quantity
+from commwall.language.translate import around_text, quantity_text, tr
 from commwall.report.html import Html, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.case import SuiteName
-from commwall.schema.units import around_text, quantity_text, volume_text
+from commwall.schema.units import volume_text
 
 Place = tuple[str, str]
 """Case and link."""
@@ -33,7 +34,7 @@ def by_place(page: Page, suite: SuiteName, quantity: Quantity) -> dict[Place, "p
 def rounds_text(values: "pd.Series[float] | None", quantity: Quantity) -> str:
     """Median of the rounds (least to greatest) in words; "absent" where there is none."""
     if values is None:
-        return "absent"
+        return tr("absent")
     unit, ends = quantity.metric.unit, (values.median(), values.min(), values.max())
     shown = [quantity_text(value, unit) for value in ends]
     return around_text(*shown) if len(values) > 1 else shown[0]
@@ -44,19 +45,20 @@ def sent(page: Page, suite: SuiteName) -> Html:
     quantities = (FORMULA_SENT, SENT, SENT_OVER_FORMULA)
     formula, counted, over = (by_place(page, suite, quantity) for quantity in quantities)
     if not formula:
-        return paragraph("No bytes: no case has a round on several processes.", "missing")
+        return paragraph(tr("No bytes: no case has a round on several processes."), "missing")
     lines = [
         (
             *place,
             volume_text(said.median()),
-            volume_text(counted[place].median()) if place in counted else "not counted",
+            volume_text(counted[place].median()) if place in counted else tr("not counted"),
             f"{over[place].median():.4f}" if place in over else "",
             str(len(said)),
         )
         for place, said in formula.items()
     ]
-    heads = ("case", "link", "by the formula", "counted", "counted / formula", "n")
-    words = (
+    heads = (tr("case"), tr("link"), tr("by the formula"), tr("counted"), tr("counted / formula"),
+             tr("n"))  # fmt: skip
+    words = tr(
         "Bytes that a rank sends, mean over the ranks, median of the rounds; why some are not "
         "counted stands among the gaps."
     )
@@ -69,14 +71,15 @@ def values_table(page: Page, suite: SuiteName, columns: dict[str, Quantity], wor
     Args:
         page: of a campaign.
         suite: whose cases.
-        columns: head of each column, and what stands below it; without a value of the first one
-            there is no row.
-        words: caption.
+        columns: English head of each column, and what stands below it; without a value of the
+            first one there is no row.
+        words: caption, in English too.
     """
     found: dict[str, Any] = {head: by_place(page, suite, q) for head, q in columns.items()}
     first = next(iter(found.values()))
     if not first:
-        return paragraph(f"{next(iter(columns)).capitalize()}: no value, see the gaps.", "missing")
+        head = tr(next(iter(columns))).capitalize()
+        return paragraph(tr("{quantity}: no value, see the gaps.", quantity=head), "missing")
     lines = [
         (
             *place,
@@ -85,4 +88,4 @@ def values_table(page: Page, suite: SuiteName, columns: dict[str, Quantity], wor
         )
         for place, own in first.items()
     ]
-    return table(("case", "link", *columns, "n"), lines, words)
+    return table((tr("case"), tr("link"), *map(tr, columns), tr("n")), lines, tr(words))

@@ -5,12 +5,13 @@ Layer: report. Reads and writes no file.
 
 import base64
 import io
-import textwrap
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -21,13 +22,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from commwall.language.translate import spoken, tr
+from commwall.language.translate import quantity_text, spoken, tr
 from commwall.report.html import Html, paragraph
+from commwall.report.wrapping import columns_of, wrapped
 from commwall.schema.metric import Metric
-from commwall.schema.units import quantity_text
 
 WIDTH_IN = 6.4
-WRAP_CHARACTERS = 22
+WRAP_COLUMNS = 22
+"""Longest line of a row's label."""
+TITLE_COLUMNS = 62
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Palette told apart with every common kind of colour blindness.
 
@@ -38,6 +41,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK = "#222222"
 MUTED = "#767676"
 _SCALED_UNITS = frozenset({"s", "byte/s", "byte"})
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that a label may hold and no SVG."""
 _LOOK = {
     "font.size": 10.5,
     "axes.titlesize": 11.5,
@@ -46,6 +51,7 @@ _LOOK = {
     "axes.spines.right": False,
     "axes.edgecolor": MUTED,
     "hatch.linewidth": 0.6,
+    "savefig.dpi": 200,
     "svg.fonttype": "path",
     "svg.hashsalt": "commwall",
     "text.parse_math": False,  # a label that holds dollars is no formula
@@ -71,12 +77,16 @@ def looks_of(platforms: Iterable[str]) -> dict[str, Look]:
     }
 
 
+def chinese_typeface() -> Path:
+    """The file of a typeface with Chinese characters."""
+    return Path(str(distribution("zhplot").locate_file("zhplot/fonts/NotoSansSC-Regular.ttf")))
+
+
 def _typeface() -> dict[str, str]:
     """The typeface of figures: one with Chinese characters for Chinese, else matplotlib's own."""
     if spoken() != "zh":
         return {}
-    path = distribution("zhplot").locate_file("zhplot/fonts/NotoSansSC-Regular.ttf")
-    font_manager.fontManager.addfont(str(path))
+    font_manager.fontManager.addfont(str(chinese_typeface()))
     return {"font.family": "Noto Sans SC", "figure.titleweight": "normal"}  # it comes in one weight
 
 
@@ -90,8 +100,22 @@ def new_figure(heights_in: Iterable[float]) -> tuple[Figure, list[Axes]]:
     return figure, list(grid[:, 0])
 
 
-def picture(figure: Figure, caption: str) -> Html:
+def figure_svg(figure: Figure) -> bytes:
+    """A figure as SVG, the same bytes whenever it is drawn."""
+    stream = io.BytesIO()
+    with mpl.rc_context(_LOOK | _typeface()), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of glyphs and labels that do not fit
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return _NO_XML.sub("\ufffd", stream.getvalue().decode()).encode()
+
+
+def picture(figure: Figure, caption: str, spoken_instead: str = "") -> Html:
     """A figure with its caption, embedded so that the page stands alone.
+
+    Args:
+        figure: what to show.
+        caption: the words below it.
+        spoken_instead: for readers who do not see it; the caption if empty.
 
     A figure without panels has nothing to show but its label, which says what is missing; one
     without label follows what has said so already.
@@ -101,23 +125,20 @@ def picture(figure: Figure, caption: str) -> Html:
         if not words:
             return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
-    stream = io.BytesIO()
-    with mpl.rc_context(_LOOK | _typeface()), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of glyphs and labels that do not fit
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    data = base64.b64encode(stream.getvalue()).decode()
+    data = base64.b64encode(figure_svg(figure)).decode()
     words = escape(tr(caption))  # notebooks write theirs in English
+    seen = escape(spoken_instead) or words
     return Html(
-        f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{data}">'
+        f'<figure><img alt="{seen}" src="data:image/svg+xml;base64,{data}">'
         f"<figcaption>{words}</figcaption></figure>"
     )
 
 
 def title_figure(figure: Figure, text: str, *, emulated: bool) -> None:
     """Give a figure its title, which calls emulated links emulated."""
-    words = f"{text} (emulated links)" if emulated else text
-    wrapped = textwrap.fill(words, 62)
-    figure.suptitle(wrapped, x=0.01, ha="left", fontsize=12.5, color=INK)
+    words = tr("{title} (emulated links)", title=text) if emulated else text
+    shown = "\n".join(wrapped(words, TITLE_COLUMNS))
+    figure.suptitle(shown, x=0.01, ha="left", fontsize=12.5, color=INK)
 
 
 def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look]) -> None:
@@ -128,7 +149,7 @@ def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look
         for platform, label in names
         for look in [looks[platform]]
     ]
-    columns = 1 if max(len(label) for _, label in handles) > WRAP_CHARACTERS else 3
+    columns = 1 if max(columns_of(label) for _, label in handles) > WRAP_COLUMNS else 3
     figure.legend(
         [patch for patch, _ in handles], [label for _, label in handles],
         loc="outside lower left", ncols=columns, frameon=False, fontsize=9,
@@ -138,8 +159,8 @@ def platform_legend(figure: Figure, rows: pd.DataFrame, looks: Mapping[str, Look
 def value_axis(axes: Axes, metric: Metric, *, label: str | None = None) -> None:
     """Name the horizontal axis and its unit: at each tick for scaled units, else in the label."""
     scaled = metric.unit in _SCALED_UNITS
-    words = label or metric.label
-    axes.set_xlabel(words if scaled else f"{words} [{metric.unit}]")
+    words = label or tr(metric.label)
+    axes.set_xlabel(words if scaled else f"{words} [{tr(metric.unit)}]")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
@@ -162,13 +183,14 @@ def mark_clipped(axes: Axes, placed: Iterable[tuple[float, Any]]) -> None:
         for row in rows:
             axes.plot(place, row, arrow, color=INK, ms=8, clip_on=False, zorder=4)
     if left or right:
-        axes.set_xlabel(f"{axes.get_xlabel()} (arrow: the interval goes on)")
+        words = tr("{axis} (arrow: the interval goes on)", axis=axes.get_xlabel())
+        axes.set_xlabel(words)
 
 
 def row_labels(axes: Axes, labels: list[str], rows: Iterable[float] | None = None) -> None:
     """Label the rows of a panel from the top, long names wrapped."""
     places = list(rows) if rows is not None else list(range(len(labels)))
-    axes.set_yticks(places, [textwrap.fill(text, WRAP_CHARACTERS) for text in labels])
+    axes.set_yticks(places, ["\n".join(wrapped(text, WRAP_COLUMNS)) for text in labels])
     axes.tick_params(axis="y", length=0)
     if not axes.yaxis_inverted():
         axes.invert_yaxis()
@@ -177,7 +199,7 @@ def row_labels(axes: Axes, labels: list[str], rows: Iterable[float] | None = Non
 def panel_height(rows: int, labels: Mapping[str, str] | Iterable[str] = ()) -> float:
     """Height of a panel with that many rows [inch], more where labels wrap."""
     texts = labels.values() if isinstance(labels, Mapping) else labels
-    lines = max((len(textwrap.wrap(text, WRAP_CHARACTERS)) for text in texts), default=1)
+    lines = max((len(wrapped(text, WRAP_COLUMNS)) for text in texts), default=1)
     return 0.95 + rows * max(0.36, 0.2 * lines + 0.12)
 
 

@@ -12,13 +12,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.analysis.trends import Point, Trend
+from commwall.language.translate import quantity_text, tr, tr_later
 from commwall.report.style import INK, MUTED, Look, looks_of, new_figure, title_figure
-from commwall.schema.units import quantity_text
 
 _PANEL_IN = 1.35
 _ALIKE = 1.3
 """Platforms whose values lie within this factor share a panel [1]; on one axis with others far
 away, what changes over time would not be seen."""
+_WITH_MONTHS = (
+    tr_later("%b"),
+    tr_later("%b-%d"),
+    tr_later("%Y-%b"),
+    tr_later("%Y-%b-%d"),
+    tr_later("%Y-%b-%d %H:%M"),
+)
+"""Those of matplotlib's formats of dates that name a month, for the catalogues."""
 _MOST_MARKS = 8
 """With more changes of version, lines mark them and the table names them."""
 
@@ -42,7 +50,7 @@ def trend_figure(trends: Sequence[Trend]) -> Figure:
             _draw_trend(axes, trend, looks[trend.platform])
         for point, _ in marks:
             axes.axvline(_place(point), color=MUTED, linestyle=":", linewidth=1)
-        axes.set_title(f"case {panel[0].case}")
+        axes.set_title(tr("case {case}", case=panel[0].case))
         _axes(axes, panel[0])
         axes.sharex(axes_of[-1])
         axes.tick_params(labelbottom=axes is axes_of[-1])
@@ -50,7 +58,8 @@ def trend_figure(trends: Sequence[Trend]) -> Figure:
     _name_versions(axes_of[0], marks)
     _legend(figure, axes_of)
     quantity = trends[0].quantity
-    words = f"{quantity.label[:1].upper()}{quantity.label[1:]} over time"
+    label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    words = tr("{quantity} over time", quantity=label)
     title_figure(figure, words, emulated=any(trend.emulated for trend in trends))
     return figure
 
@@ -108,7 +117,7 @@ def _version_changes(points: list[Point]) -> list[tuple[Point, str]]:
     ordered = sorted(points, key=lambda point: point.measured_at)
     found = []
     for before, point in zip(ordered, ordered[1:], strict=False):
-        new = [f"{k} {v}" for k, v in point.versions.items() if before.versions.get(k) != v]
+        new = [f"{tr(k)} {v}" for k, v in point.versions.items() if before.versions.get(k) != v]
         if new:
             found.append((point, "\n".join(new)))
     return found
@@ -130,5 +139,8 @@ def _axes(axes: Axes, trend: Trend) -> None:
 
 def _date_axis(axes: Axes) -> None:
     locator = AutoDateLocator(maxticks=8)
+    formatter = ConciseDateFormatter(locator)
+    for formats in (formatter.formats, formatter.zero_formats, formatter.offset_formats):
+        formats[:] = [tr(each) for each in formats]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(formatter)

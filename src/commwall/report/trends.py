@@ -10,7 +10,17 @@ from pathlib import Path
 
 from commwall.analysis.result import Analysis, readable_campaigns
 from commwall.analysis.trends import VERSIONS, Point, Trend, trends
-from commwall.language.translate import ENGLISH, speak
+from commwall.language.translate import (
+    ENGLISH,
+    around_text,
+    clauses,
+    listed,
+    quantity_text,
+    speak,
+    tr,
+    tr_later,
+    trn,
+)
 from commwall.records.layout import Layout
 from commwall.report.html import (
     Group,
@@ -22,11 +32,12 @@ from commwall.report.html import (
     paragraph,
     table,
 )
+from commwall.report.provenance import RecordsOf, records_of
 from commwall.report.style import picture
 from commwall.report.trend_figure import trend_figure
-from commwall.schema.units import around_text, quantity_text, significant
+from commwall.schema.units import significant
 
-NOTHING = paragraph("No value was measured by a second campaign.", "missing")
+NOTHING = tr_later("No value was measured by a second campaign.")
 _DAY = "%Y-%m-%d"
 
 
@@ -37,7 +48,7 @@ class TrendsPage:
     trends: tuple[Trend, ...]
     """All of them, those of one campaign too."""
     confidence: float
-    campaigns: tuple[str, ...]
+    campaigns: tuple[RecordsOf, ...]
     """Campaigns that were looked into."""
     unread: tuple[str, ...]
     """Campaigns that could not be read, with the reason."""
@@ -66,12 +77,12 @@ def open_trends(root: str | Path, confidence: float, language: str | None = None
     """
     speak(language or ENGLISH)
     layout = Layout(Path(root))
-    read: list[str] = []
+    read: list[RecordsOf] = []
     unread: list[str] = []
 
     def analyses() -> Iterator[Analysis]:
-        for name, analysis in readable_campaigns(layout, confidence, unread):
-            read.append(name)
+        for _, analysis in readable_campaigns(layout, confidence, unread):
+            read.append(records_of(analysis))
             yield analysis
 
     found = trends(analyses())
@@ -80,32 +91,46 @@ def open_trends(root: str | Path, confidence: float, language: str | None = None
 
 def headline(page: TrendsPage) -> Html:
     """How much can be followed over time, in one sentence."""
-    number = len(page.campaigns)
     if not page.shared:
-        none = f"None of {number} campaigns measured what another one did"
-        words = (
-            none if number > 1 else f"A trend needs two campaigns, and {number or 'none'} is here"
-        )
-        return joined([paragraph(f"{words}: there is no trend to show.", "verdict")], "card")
+        return joined([paragraph(_no_trend(len(page.campaigns)), "verdict")], "card")
     dates = [point.measured_at for trend in page.shared for point in trend.points]
-    span = f"from {min(dates):{_DAY}} to {max(dates):{_DAY}}"
-    words = (
-        f"{len(page.shared)} values were measured by more than one of {number} campaigns, {span}."
+    words = tr(
+        "{n} values were measured by more than one of {all} campaigns, from {first} to {last}.",
+        n=len(page.shared),
+        all=len(page.campaigns),
+        first=f"{min(dates):{_DAY}}",
+        last=f"{max(dates):{_DAY}}",
     )
     changed = sum(_changed(trend, page.confidence) for trend in page.shared)
-    more = f"Between their first and last campaign {changed} of them changed for certain."
+    more = tr("Between their first and last campaign {n} of them changed for certain.", n=changed)
     return joined([paragraph(words, "verdict"), paragraph(more, "detail")], "card")
+
+
+def _no_trend(campaigns: int) -> str:
+    """Why there is nothing to follow."""
+    if not campaigns:
+        return tr("A trend needs two campaigns, and none is here: there is no trend to show.")
+    return trn(
+        "A trend needs two campaigns, and {n} is here: there is no trend to show.",
+        "None of {n} campaigns measured what another one did: there is no trend to show.",
+        campaigns,
+    )
 
 
 def figures(page: TrendsPage) -> Html:
     """One figure for each kind of machine and suite."""
     if not page.shared:
-        return NOTHING
+        return _nothing()
     return joined(
         picture(
             trend_figure(list(own)),
-            f"{machine}, suite {suite}: geometric mean over the rounds with its interval, by date. "
-            f"Dotted lines: another {', '.join(VERSIONS)}. The axis does not start at zero.",
+            tr(
+                "{machine}, suite {suite}: geometric mean over the rounds with its interval, by "
+                "date. Dotted lines: another {versions}. The axis does not start at zero.",
+                machine=machine,
+                suite=suite,
+                versions=listed(map(tr, VERSIONS)),
+            ),
         )
         for (machine, suite), own in groupby(page.shared, key=_machine_and_suite)
     )
@@ -114,20 +139,30 @@ def figures(page: TrendsPage) -> Html:
 def changes(page: TrendsPage) -> Html:
     """First and last campaign of each trend, and the ratio of their values."""
     if not page.shared:
-        return NOTHING
-    heads = ("case, platform", "campaigns", "first", "last", "last / first", "other versions")
+        return _nothing()
+    heads = (
+        tr("case, platform"),
+        tr("campaigns"),
+        tr("first"),
+        tr("last"),
+        tr("last / first"),
+        tr("other versions"),
+    )
     groups = [
-        Group(f"{machine}, suite {suite}", [("", _change_row(t, page.confidence)) for t in own])
+        Group(
+            tr("{machine}, suite {suite}", machine=machine, suite=suite),
+            [("", _change_row(trend, page.confidence)) for trend in own],
+        )
         for (machine, suite), own in groupby(page.shared, key=_machine_and_suite)
     ]
-    return grouped_table(heads, groups, "First and last campaign of each value.")
+    return grouped_table(heads, groups, tr("First and last campaign of each value."))
 
 
 def every_value(page: TrendsPage) -> Html:
     """What each campaign measured, folded, one table a trend."""
     if not page.shared:
-        return NOTHING
-    heads = ("date", "campaign", *VERSIONS, "value", "rounds")
+        return _nothing()
+    heads = _value_heads()
     parts = []
     for trend in page.shared:
         words = f"{trend.case}, {trend.quantity.label}, {trend.points[-1].label}, {trend.machine}"
@@ -139,29 +174,46 @@ def every_value(page: TrendsPage) -> Html:
 def alone(page: TrendsPage) -> Html:
     """What one campaign alone measured, so that it has no trend."""
     if not page.alone:
-        return paragraph("Every value was measured by more than one campaign.")
+        return paragraph(tr("Every value was measured by more than one campaign."))
     rows = [
         (f"{t.case}, {t.quantity.label}, {t.points[0].label}", *_row(t, t.points[0]))
         for t in page.alone
     ]
-    heads = ("case, quantity, platform", "date", "campaign", *VERSIONS, "value", "rounds")
-    words = f"{len(rows)} values were measured by one campaign only"
-    return folded(words, table(heads, rows, f"{words}: no trend."))
+    heads = (tr("case, quantity, platform"), *_value_heads())
+    title = tr("{n} values were measured by one campaign only", n=len(rows))
+    words = tr("{n} values were measured by one campaign only: no trend.", n=len(rows))
+    return folded(title, table(heads, rows, words))
 
 
 def not_shown(page: TrendsPage) -> Html:
     """What trends do not cover."""
     return bullets(
         (
-            "Campaigns lie days apart: what else changed between them, beside the versions marked, "
-            "is in the values. `commwall compare A B` lists all that differs between two.",
-            "An interval knows the spread between the rounds of its campaign, not that between "
-            "days or boots.",
-            "A line joins what one kind of machine measured by one procedure, over one link with "
-            "equal parameters of the case; anything else begins another line.",
-            *(f"Campaign not looked into: {line}" for line in page.unread),
+            tr(
+                "Campaigns lie days apart: what else changed between them, beside the versions "
+                "marked, is in the values. `commwall compare A B` lists all that differs between "
+                "two."
+            ),
+            tr(
+                "An interval knows the spread between the rounds of its campaign, not that between "
+                "days or boots."
+            ),
+            tr(
+                "A line joins what one kind of machine measured by one procedure, over one link "
+                "with equal parameters of the case; anything else begins another line."
+            ),
+            *(tr("Campaign not looked into: {why}", why=line) for line in page.unread),
         )
     )
+
+
+def _nothing() -> Html:
+    return paragraph(tr(NOTHING), "missing")
+
+
+def _value_heads() -> tuple[str, ...]:
+    """Heads above the cells of `_row`."""
+    return (tr("date"), tr("campaign"), *map(tr, VERSIONS), tr("value"), tr("rounds"))
 
 
 def _order(trend: Trend) -> tuple[str, str, str, str]:
@@ -180,27 +232,35 @@ def _changed(trend: Trend, confidence: float) -> bool:
 def _change_text(trend: Trend, confidence: float) -> str:
     ratio = trend.change(confidence)
     if ratio.interval is None:
-        return f"{significant(ratio.centre, 4)}, no interval"
-    ends = f"{significant(ratio.interval.low, 4)} to {significant(ratio.interval.high, 4)}"
-    doubt = "" if _changed(trend, confidence) else ", cannot tell"
-    return f"{significant(ratio.centre, 4)} ({ends}){doubt}"
+        return tr("{ratio}, no interval", ratio=significant(ratio.centre, 4))
+    ends = (ratio.centre, ratio.interval.low, ratio.interval.high)
+    told = around_text(*(significant(end, 4) for end in ends))
+    return told if _changed(trend, confidence) else tr("{ratio}, cannot tell", ratio=told)
 
 
 def _change_row(trend: Trend, confidence: float) -> tuple[str, ...]:
     first, last = trend.points[0], trend.points[-1]
-    dated = (f"{_value_text(trend, p)}, {p.measured_at:{_DAY}}" for p in (first, last))
+    dated = (
+        tr("{value}, {date}", value=_value_text(trend, point), date=f"{point.measured_at:{_DAY}}")
+        for point in (first, last)
+    )
     versions = (
-        f"{what} {first.versions.get(what, 'not told')} → {last.versions.get(what, 'not told')}"
+        f"{tr(what)} {_version(first, what)} → {_version(last, what)}"
         for what in VERSIONS
         if first.versions.get(what) != last.versions.get(what)
     )
-    what, count = f"{trend.case}, {last.label}", str(len(trend.points))
+    what = tr("{case}, {platform}", case=trend.case, platform=last.label)
+    count = str(len(trend.points))
     ratio = _change_text(trend, confidence)
-    return what, count, *dated, ratio, "; ".join(versions) or "none"
+    return what, count, *dated, ratio, clauses(versions) or tr("none")
+
+
+def _version(point: Point, what: str) -> str:
+    return point.versions.get(what) or tr("not told")
 
 
 def _row(trend: Trend, point: Point) -> tuple[str, ...]:
-    versions = (point.versions.get(what, "not told") for what in VERSIONS)
+    versions = (_version(point, what) for what in VERSIONS)
     day, n = f"{point.measured_at:{_DAY}}", str(len(point.values))
     return day, point.campaign, *versions, _value_text(trend, point), n
 

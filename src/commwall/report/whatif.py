@@ -5,7 +5,7 @@ Layer: report. Reads `config/facts` through `commwall.analysis.whatif.assumption
 
 from pathlib import Path
 
-from commwall.analysis.whatif.answers import Answer, answer, at_scale
+from commwall.analysis.whatif.answers import Answer, Gain, answer, at_scale
 from commwall.analysis.whatif.asking import Words, own_links, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import calibrate
@@ -18,6 +18,7 @@ from commwall.analysis.whatif.words import (
 )
 from commwall.analysis.wording import span_text
 from commwall.judge.facts import facts_root
+from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.units import volume_text
@@ -27,12 +28,12 @@ GPUS = 8
 COUNTS = (8, 64, 256, 1024)
 """Chosen: GPUs of the examples of growing clusters."""
 EXAMPLE_HEADS = (
-    "model",
-    "gradients",
-    "compute per GB",
-    "step over each link",
-    "gain",
-    "memory of a GPU",
+    tr_later("model"),
+    tr_later("gradients"),
+    tr_later("compute per GB"),
+    tr_later("step over each link"),
+    tr_later("gain"),
+    tr_later("memory of a GPU"),
 )
 
 
@@ -50,20 +51,27 @@ def examples(page: Page, facts: Facts) -> Html:
     measured = calibrate(page.analysis)
     kinds = [k for k, gpu in facts.gpus.root.items() if set(measured.gpus) & set(gpu.names)]
     if len(kinds) != 1 or not measured.links:
-        return paragraph(
+        words = tr(
             "No example: it takes GPUs of one kind whose peak is on file, and all-reduces over "
-            "sizes. `commwall whatif` answers for other GPUs from facts on file.",
-            "missing",
+            "sizes. `commwall whatif` answers for other GPUs from facts on file."
         )
+        return paragraph(words, "missing")
     ranks = max(cell.record.platform.world_size for cell in page.analysis.cells)
     links = [name for name in measured.links if name in _compared(page)]
     rows = []
     for name in _dense(facts):
         asked = Words(model=name, gpu=kinds[0], gpus=ranks, links=links)
         rows.append(_example_cells(answer(question_of(asked, facts, measured))))
-    mfu = f"MFU {percents_text(measured.mfu)}" if measured.mfu else "MFU assumed"
-    words = f"Data parallel on {ranks} x {kinds[0]}, modelled from this campaign ({mfu})."
-    return table(EXAMPLE_HEADS, rows, words)
+    mfu = (
+        tr("MFU {share}", share=percents_text(measured.mfu)) if measured.mfu else tr("MFU assumed")
+    )
+    words = tr(
+        "Data parallel on {n} x {gpu}, modelled from this campaign ({mfu}).",
+        n=ranks,
+        gpu=kinds[0],
+        mfu=mfu,
+    )
+    return table([*map(tr, EXAMPLE_HEADS)], rows, words)
 
 
 def _compared(page: Page) -> set[str]:
@@ -80,15 +88,31 @@ def _dense(facts: Facts) -> list[str]:
 
 def _example_cells(found: Answer) -> tuple[str, ...]:
     per_byte = per_gradient_byte(found)
-    gains = (f"{g.faster.name} over {g.slower.name}: {gain_text(g.gain)}" for g in found.gains)
-    memory = found.state_bytes + found.activation_bytes
+    memory = volume_text(found.state_bytes + found.activation_bytes)
     return (
         found.question.title,
         volume_text(float(found.exchanged.gradients)),
-        span_text(per_gb_text(per_byte.low), per_gb_text(per_byte.high)) if per_byte else "none",
-        "; ".join(f"{each.link.name}: {seconds_text(each.step)}" for each in found.over),
-        "; ".join(gains) or "one link",
-        f"{volume_text(memory)}, {'fits' if found.fits else 'does not fit'}",
+        span_text(per_gb_text(per_byte.low), per_gb_text(per_byte.high))
+        if per_byte
+        else tr("none"),
+        clauses(
+            tr("{what}: {value}", what=each.link.name, value=seconds_text(each.step))
+            for each in found.over
+        ),
+        clauses(map(_gain_text, found.gains)) or tr("one link"),
+        tr("{memory}, fits", memory=memory)
+        if found.fits
+        else tr("{memory}, does not fit", memory=memory),
+    )
+
+
+def _gain_text(own: Gain) -> str:
+    """The gain of one link over another."""
+    return tr(
+        "{faster} over {slower}: {gain}",
+        faster=own.faster.name,
+        slower=own.slower.name,
+        gain=gain_text(own.gain),
     )
 
 
@@ -97,17 +121,20 @@ def other_gpus(facts: Facts) -> Html:
     names = _dense(facts)
     found = {kind: _on_gpu(kind, names, facts) for kind in facts.complete}
     rows = [
-        (f"{kind}, {each[0].question.gpus} GPUs", *(gain_text(one.gains[0].gain) for one in each))
+        (
+            tr("{gpu}, {n} GPUs", gpu=kind, n=each[0].question.gpus),
+            *(gain_text(one.gains[0].gain) for one in each),
+        )
         for kind, each in found.items()
         if each
     ]
-    others = ", ".join(kind for kind, each in found.items() if not each)
+    others = listed(kind for kind, each in found.items() if not each)
     titles = [facts.presets[name].title for name in names]
-    words = (
+    words = tr(
         "Gain of NVLink over PCIe on as many GPUs of a node as NVLink joins, data parallel: "
         "modelled from published and nominal values, nothing of it measured here."
     )
-    none = paragraph(f"Not both links are on file of {others}.")
+    none = paragraph(tr("Not both links are on file of {gpus}.", gpus=others))
     return joined([table(("GPU", *titles), rows, words), none])
 
 
@@ -128,11 +155,15 @@ def clusters(facts: Facts) -> Html:
     questions = [question_of(Words(model=n, gpu=kind, gpus=COUNTS[0]), facts, None) for n in names]
     rows = [_cluster_cells(each) for q in questions for each in at_scale(q, COUNTS)]
     links, network = questions[0].links, questions[0].network.name
-    words = (
-        f"Data parallel on {kind}, nodes of {questions[0].gpus_per_node} joined by {network} a "
-        "GPU, the batch of a GPU kept: modelled."
+    words = tr(
+        "Data parallel on {gpu}, nodes of {n} joined by {network} a GPU, the batch of a GPU kept: "
+        "modelled.",
+        gpu=kind,
+        n=questions[0].gpus_per_node,
+        network=network,
     )
-    return table(("model", "GPUs", *(f"step, {link.name}" for link in links), "gain"), rows, words)
+    steps = (tr("step, {link}", link=link.name) for link in links)
+    return table((tr("model"), "GPUs", *steps, tr("gain")), rows, words)
 
 
 def _cluster_cells(found: Answer) -> tuple[str, ...]:

@@ -9,18 +9,19 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Bytes, Model, PositiveInt
+from commwall.schema.phrases import Phrase, phrase
 from commwall.schema.units import size_text
 from commwall.schema.workload import CAPTURING, StepMode, Workload
 
 Exchange = Literal["float32", "bfloat16", "float16", "int8", "onebit", "powersgd"]
 """In what form gradients are exchanged: as they are, rounded to 16 bit, quantised to 8 or 1 bit
 with error feedback, or as products of thin matrices (PowerSGD, with error feedback)."""
-EXCHANGE_WORDS: dict[Exchange, str] = {
-    "bfloat16": "bfloat16 exchange",
-    "float16": "float16 exchange",
-    "int8": "8-bit exchange",
-    "onebit": "1-bit exchange",
-    "powersgd": "PowerSGD exchange",
+EXCHANGE_WORDS: dict[Exchange, Phrase] = {
+    "bfloat16": phrase("bfloat16 exchange"),
+    "float16": phrase("float16 exchange"),
+    "int8": phrase("8-bit exchange"),
+    "onebit": phrase("1-bit exchange"),
+    "powersgd": phrase("PowerSGD exchange"),
 }
 NUMERICAL = ("exchange", "rank", "accumulate", "local_steps", "outer", "batch_times")
 """Options that change what is computed; the others change how, and only the order of sums."""
@@ -80,12 +81,15 @@ class Mitigation(Model):
         return self.accumulate * self.local_steps * self.batch_times
 
     @property
+    def phrases(self) -> tuple[Phrase, ...]:
+        """The options, one phrase each."""
+        chosen = self.chosen
+        return tuple(word(chosen[name], self) for name, word in _WORDS.items() if name in chosen)
+
+    @property
     def words(self) -> str:
-        """The options in words: "bfloat16 exchange, buckets of 100 MiB"."""
-        parts = [
-            word(self.chosen[name], self) for name, word in _WORDS.items() if name in self.chosen
-        ]
-        return ", ".join(parts)
+        """The options in English: "bfloat16 exchange, buckets of 100 MiB"."""
+        return ", ".join(map(str, self.phrases))
 
 
 _CONTRADICTIONS: tuple[tuple[Callable[[Mitigation], bool], str], ...] = (
@@ -113,22 +117,28 @@ _CONTRADICTIONS: tuple[tuple[Callable[[Mitigation], bool], str], ...] = (
     ),
 )
 """Options that exclude each other, and why."""
-_WORDS: dict[str, Callable[[Any, Mitigation], str]] = {
+_WORDS: dict[str, Callable[[Any, Mitigation], Phrase]] = {
     "exchange": lambda value, m: (
-        f"{EXCHANGE_WORDS[m.exchange]}, rank {m.rank}" if m.rank else EXCHANGE_WORDS[m.exchange]
+        phrase("{exchange}, rank {rank}", exchange=EXCHANGE_WORDS[m.exchange], rank=m.rank)
+        if m.rank
+        else EXCHANGE_WORDS[m.exchange]
     ),
-    "bucket_bytes": lambda value, m: f"buckets of {size_text(value)}",
-    "static_graph": lambda value, m: "static graph",
-    "copied_gradients": lambda value, m: "gradients copied out of buckets",
-    "overlap_optimizer": lambda value, m: "optimiser beside the backward pass",
-    "accumulate": lambda value, m: f"{value} batches a step",
+    "bucket_bytes": lambda value, m: phrase("buckets of {size}", size=size_text(value)),
+    "static_graph": lambda value, m: phrase("static graph"),
+    "copied_gradients": lambda value, m: phrase("gradients copied out of buckets"),
+    "overlap_optimizer": lambda value, m: phrase("optimiser beside the backward pass"),
+    "accumulate": lambda value, m: phrase("{count} batches a step", count=value),
     "local_steps": lambda value, m: (
-        f"{value} local steps" + (", outer Nesterov" if m.outer == "nesterov" else "")
+        phrase("{count} local steps, outer Nesterov", count=value)
+        if m.outer == "nesterov"
+        else phrase("{count} local steps", count=value)
     ),
-    "batch_times": lambda value, m: f"batch times {value}",
-    "step_mode": lambda value, m: f"step mode {value}",
+    "batch_times": lambda value, m: phrase("batch times {factor}", factor=value),
+    "step_mode": lambda value, m: phrase("step mode {mode}", mode=value),
     "numa": lambda value, m: (
-        "bound to the near node" if value == "near" else f"bound to node {value}"
+        phrase("bound to the near node")
+        if value == "near"
+        else phrase("bound to node {node}", node=value)
     ),
 }
 UNCAPTURABLE: dict[Exchange, str] = {

@@ -18,6 +18,7 @@ from commwall.analysis.changes.matching import (
 from commwall.analysis.names import BUSBW, LATENCY, MEMORY_BANDWIDTH, PRIMARY, Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.records.changed import obstacles, told_changes
 from commwall.schema.case import SuiteName
 from commwall.schema.change import CampaignChange, ChangedCell, Outcome
@@ -29,8 +30,8 @@ SPEEDS: dict[SuiteName, tuple[Quantity, ...]] = {
     "memory": (MEMORY_BANDWIDTH,),
 }
 """What can become faster or slower."""
-ONE_ROUND = "a campaign with one round has no interval"
-NO_SPREAD = "the rounds show no spread, so no interval can be trusted"
+ONE_ROUND = tr_later("a campaign with one round has no interval")
+NO_SPREAD = tr_later("the rounds show no spread, so no interval can be trusted")
 
 
 def compare_campaigns(before: Analysis, after: Analysis, tolerance: float) -> CampaignChange:
@@ -69,7 +70,7 @@ def _value_cell(two: Two, match: Match, platform: str, quantity: Quantity) -> Ch
     if places is None:
         return cell.model_copy(update={"reason": _lacking(two, match)})
     found = [_values(side, place, quantity) for side, place in zip(two.sides, places, strict=True)]
-    if missing := "; ".join(why for _, why in found if why):
+    if missing := clauses(why for _, why in found if why):
         return cell.model_copy(update={"reason": missing})
     return _compared_cell(two, match, cell, found[0][0], found[1][0])
 
@@ -94,11 +95,11 @@ def _ratio_cell(
     if before.ratio and after.ratio:
         return _compared_cell(two, match, cell, before.ratio.ratios, after.ratio.ratios)
     told = (
-        f"{side.plan.id}: {verdict.why_none}"
+        tr("{campaign}: {reason}", campaign=side.plan.id, reason=verdict.why_none)
         for side, verdict in zip(two.sides, (before, after), strict=True)
         if verdict.why_none
     )
-    return cell.model_copy(update={"reason": "; ".join(told)})
+    return cell.model_copy(update={"reason": clauses(told)})
 
 
 def _blank(two: Two, match: Match, quantity: Quantity, a: str, b: str | None = None) -> ChangedCell:
@@ -122,7 +123,7 @@ def _blank(two: Two, match: Match, quantity: Quantity, a: str, b: str | None = N
 
 def _lacking(two: Two, match: Match) -> str:
     lacking = two.before if match.before is None else two.after
-    return f"{lacking.plan.id} has no such case"
+    return tr("{campaign} has no such case", campaign=lacking.plan.id)
 
 
 def _values(side: Side, place: Place, quantity: Quantity) -> tuple[tuple[float, ...], str | None]:
@@ -133,7 +134,8 @@ def _values(side: Side, place: Place, quantity: Quantity) -> tuple[tuple[float, 
         return positive, None
     why = [reason for cell in side.cells.get(place, []) for reason in cell.refusals]
     why += [cell.derived.absent[quantity] for cell in usable if quantity in cell.derived.absent]
-    return (), f"{side.plan.id}: {next(iter(why), 'no record')}"
+    reason = next(iter(why), tr("no record"))
+    return (), tr("{campaign}: {reason}", campaign=side.plan.id, reason=reason)
 
 
 def _compared_cell(
@@ -141,7 +143,7 @@ def _compared_cell(
 ) -> ChangedCell:
     """The cell with what its rounds tell, unless fields that must agree do not."""
     platforms = [name for name in (cell.a, cell.b) if name]
-    differ = "; ".join(dict.fromkeys(d for name in platforms for d in _differ(two, match, name)))
+    differ = clauses(dict.fromkeys(d for name in platforms for d in _differ(two, match, name)))
     if differ:
         return cell.model_copy(update={"outcome": "not comparable", "reason": differ})
     ratio = unpaired_ratio(after, before, confidence=two.before.analysis.confidence)
@@ -150,7 +152,7 @@ def _compared_cell(
     return cell.model_copy(
         update={
             "outcome": outcome,
-            "reason": None if around else no_interval,
+            "reason": None if around else tr(no_interval),
             "before": before,
             "after": after,
             "change": ratio.centre,

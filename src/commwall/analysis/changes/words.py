@@ -4,54 +4,81 @@ Layer: analysis. Reads no file.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import geometric_mean
 
 from commwall.analysis.names import Quantity
 from commwall.analysis.verdicts import Effect
-from commwall.analysis.wording import effect_text, share_text
+from commwall.analysis.wording import between_text, effect_text, share_text
+from commwall.language.translate import listed, quantity_text, tr, tr_later, trn
 from commwall.schema.change import CampaignChange, ChangedCell, ToldChange
-from commwall.schema.units import quantity_text, significant
+from commwall.schema.units import significant
 
+OUTCOMES = (
+    tr_later("faster"),
+    tr_later("slower"),
+    tr_later("larger"),
+    tr_later("smaller"),
+    tr_later("cannot tell"),
+    tr_later("not comparable"),
+    tr_later("missing"),
+)
+"""What may have become of a cell, for the catalogues."""
 MOST_TOLD = 4
 """Beyond so many values of one side, their number is told."""
 
 
 def headline_text(change: CampaignChange) -> str:
     """Whether anything became slower, and what became of all values, counted."""
-    held, slower = f"{change.after} against {change.before}", len(change.slower)
     counts = Counter(cell.outcome for cell in change.values)
-    counted = ", ".join(f"{number} {outcome}" for outcome, number in counts.most_common())
+    counted = listed(f"{number} {tr(outcome)}" for outcome, number in counts.most_common())
+    told = {"before": change.before, "after": change.after, "counted": counted}
     if not change.judged:
-        return f"{held}: nothing could be compared ({counted or 'no value in both'})."
-    verb = "are" if slower > 1 else "is"
-    said = f"{slower or 'none'} of {len(change.judged)} values {verb} slower by more than"
-    return f"{held}: {said} {share_text(change.tolerance)} ({counted})."
+        told["counted"] = counted or tr("no value in both")
+        return tr("{after} against {before}: nothing could be compared ({counted}).", **told)
+    told |= {"all": f"{len(change.judged)}", "tolerance": share_text(change.tolerance)}
+    if not change.slower:
+        return tr(
+            "{after} against {before}: none of {all} values is slower by more than {tolerance} "
+            "({counted}).",
+            **told,
+        )
+    return trn(
+        "{after} against {before}: {n} of {all} values is slower by more than {tolerance} "
+        "({counted}).",
+        "{after} against {before}: {n} of {all} values are slower by more than {tolerance} "
+        "({counted}).",
+        len(change.slower),
+        **told,
+    )
 
 
 def told_text(told: ToldChange) -> str:
     """One thing that differs: "driver: 550.1 before, 560.1 after"."""
-    return f"{told.what}: {_listed(told.before)} before, {_listed(told.after)} after"
+    sides = {"before": _values_text(told.before), "after": _values_text(told.after)}
+    return tr("{what}: {before} before, {after} after", what=told.what, **sides)
 
 
 def cell_text(cell: ChangedCell) -> str:
     """What a cell is about."""
     sides = f"{cell.a} / {cell.b}" if cell.b else cell.a
-    return f"{cell.case}, {Quantity(cell.metric).label}, {sides}"
+    return listed([cell.case, Quantity(cell.metric).label, sides])
 
 
 def outcome_text(cell: ChangedCell) -> str:
     """Both values and by how much they differ, or why nothing can be told."""
     if cell.change is None:
-        return cell.reason or "no value"
-    rounds = f"n = {len(cell.before)} and {len(cell.after)}"
+        return cell.reason or tr("no value")
+    rounds = tr("n = {before} and {after}", before=len(cell.before), after=len(cell.after))
+    told = {"values": _both(cell), "rounds": rounds}
     if cell.low is None or cell.high is None:
-        return f"{_both(cell)}, {rounds}: {cell.reason}"
+        return tr("{values}, {rounds}: {reason}", **told, reason=cell.reason)
     if cell.outcome == "cannot tell":
-        ends = f"{significant(cell.low, 4)} to {significant(cell.high, 4)}"
-        return f"{_both(cell)}, ratio {significant(cell.change, 4)} ({ends}, {rounds})"
+        ends = between_text(significant(cell.low, 4), significant(cell.high, 4))
+        ratio = significant(cell.change, 4)
+        return tr("{values}, ratio {ratio} ({ends}, {rounds})", **told, ratio=ratio, ends=ends)
     size, ends = effect_text(_effect(cell.change, cell.low, cell.high))
-    return f"{_both(cell)}, by {size} % ({ends}, {rounds})"
+    return tr("{values}, by {size} % ({ends}, {rounds})", **told, size=size, ends=ends)
 
 
 def noise_text(cell: ChangedCell) -> str:
@@ -59,35 +86,42 @@ def noise_text(cell: ChangedCell) -> str:
     floors = [cell.noise_floor_before, cell.noise_floor_after]
     known = [floor for floor in floors if floor is not None]
     if not known:
-        return "noise floor not measured"
-    shown = " and ".join("not measured" if f is None else share_text(f) for f in floors)
+        return tr("noise floor not measured")
+    shown = _and(tr("not measured") if floor is None else share_text(floor) for floor in floors)
     decided = cell.outcome != "cannot tell" and cell.change is not None
-    doubt = decided and abs((cell.change or 1.0) - 1) <= max(known)
-    return f"noise floor {shown}" + ("; the change is not above it" if doubt else "")
+    if decided and abs((cell.change or 1.0) - 1) <= max(known):
+        return tr("noise floor {floors}; the change is not above it", floors=shown)
+    return tr("noise floor {floors}", floors=shown)
 
 
 def not_covered_lines(change: CampaignChange) -> Iterator[str]:
     """What the verdicts do not cover."""
-    yield (
+    yield tr(
         "Values were measured at different times: whatever else changed between them, beside what "
         "is listed, is in them. Ratios of two platforms are of one round each, and care less."
     )
-    yield (
-        f"An interval holds with {change.confidence:.0%}; of 20 cells that did not change, one may "
-        "seem to have. It knows the spread between the rounds of each campaign, not that between "
-        "days or boots."
+    confidence = f"{change.confidence:.0%}"
+    yield tr(
+        "An interval holds with {confidence}; of 20 cells that did not change, one may seem to "
+        "have. It knows the spread between the rounds of each campaign, not that between days or "
+        "boots.",
+        confidence=confidence,
     )
-    missing = [cell for cell in change.cells if cell.outcome == "missing"]
+    missing = sum(cell.outcome == "missing" for cell in change.cells)
     if missing:
-        yield f"{len(missing)} cells are in one campaign only, or have no usable record."
+        yield tr("{n} cells are in one campaign only, or have no usable record.", n=missing)
 
 
 def _both(cell: ChangedCell) -> str:
     """Both values, of the earlier campaign first."""
     sides = [geometric_mean(side) for side in (cell.before, cell.after)]
     if cell.b:
-        return " and ".join(significant(side, 4) for side in sides)
-    return " and ".join(quantity_text(side, cell.unit) for side in sides)
+        return _and(significant(side, 4) for side in sides)
+    return _and(quantity_text(side, cell.unit) for side in sides)
+
+
+def _and(sides: Iterable[str]) -> str:
+    return tr(" and ").join(sides)
 
 
 def _effect(change: float, low: float, high: float) -> Effect:
@@ -96,7 +130,7 @@ def _effect(change: float, low: float, high: float) -> Effect:
     return Effect("after", "before", abs(change - 1), *ends)
 
 
-def _listed(values: tuple[str, ...]) -> str:
+def _values_text(values: tuple[str, ...]) -> str:
     if len(values) > MOST_TOLD:
-        return f"{len(values)} values"
-    return ", ".join(values) or "not told"
+        return tr("{n} values", n=len(values))
+    return listed(values) or tr("not told")

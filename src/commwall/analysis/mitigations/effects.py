@@ -23,6 +23,7 @@ from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.inputs import MeasuredStep, measured_step
+from commwall.language.translate import tr, tr_later
 from commwall.schema.base import canonical_json
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
@@ -31,10 +32,9 @@ from commwall.schema.workload import Workload
 from commwall.stats.intervals import Interval, mean_interval
 from commwall.stats.paired import PairedRatio, paired_ratio
 
-NO_FASTER = "the campaign compares this platform with no faster one"
-NO_GAP = "no round has the workload on {fast}, or it was not faster there"
-NO_COUNTER = "no round has the energy of both steps"
-NO_LEGS = "no round has a training case of the workload with legs full, nosync and comm"
+NO_FASTER = tr_later("the campaign compares this platform with no faster one")
+NO_COUNTER = tr_later("no round has the energy of both steps")
+NO_LEGS = tr_later("no round has a training case of the workload with legs full, nosync and comm")
 Sides = tuple[Timing, Timing]
 """The step without and the step with a mitigation, of one record."""
 Key = tuple[str, str, int]
@@ -149,7 +149,7 @@ def _effect(known: _Known, own: list[tuple[Cell, Sides]]) -> Effect:
     return Effect(
         record=record,
         speedup=known.paired(*([t.sample_time_s for t in side] for side in (plain, mitigated))),
-        recovered=_recovered(known, own, fast) if fast else NO_FASTER,
+        recovered=_recovered(known, own, fast) if fast else tr(NO_FASTER),
         against=fast,
         energy=_energy(known, plain, mitigated),
         forecast=forecast,
@@ -167,7 +167,10 @@ def _recovered(known: _Known, own: list[tuple[Cell, Sides]], fast: str) -> Share
         if gap_s > 0:
             shares.append((plain.sample_time_s - mitigated.sample_time_s) / gap_s)
     if not shares:
-        return NO_GAP.format(fast=known.names.get(fast, fast))
+        return tr(
+            "no round has the workload on {fast}, or it was not faster there",
+            fast=known.names.get(fast, fast),
+        )
     around = known.interval(shares) if len(set(shares)) > 1 else None
     return Share(tuple(shares), around)
 
@@ -180,7 +183,7 @@ def _energy(
         for a, b in zip(plain, mitigated, strict=True)
         if a.energy_j_per_sample and b.energy_j_per_sample
     ]
-    return known.paired(*zip(*pairs, strict=True)) if pairs else NO_COUNTER
+    return known.paired(*zip(*pairs, strict=True)) if pairs else tr(NO_COUNTER)
 
 
 def _forecast(known: _Known, own: list[tuple[Cell, Sides]]) -> tuple[PairedRatio | str, str | None]:
@@ -199,7 +202,7 @@ def _forecast(known: _Known, own: list[tuple[Cell, Sides]]) -> tuple[PairedRatio
         ]
         if rounds and len(expected) == len(rounds):
             return known.paired(*zip(*expected, strict=True)), how
-    return (NOT_FORECAST if rounds else NO_LEGS), None
+    return tr(NOT_FORECAST if rounds else NO_LEGS), None
 
 
 def _sides(cell: Cell) -> Sides | None:

@@ -18,20 +18,26 @@ is slow.
 from collections.abc import Mapping
 
 from commwall.analysis.steps.inputs import MeasuredStep
+from commwall.language.translate import tr_later
 from commwall.model.step import Exchange as BucketExchange
 from commwall.model.step import run_step
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import Exchange, Mitigation
 
-BY_MODEL, BY_LEGS = "model of a step", "legs"
+BY_MODEL, BY_LEGS = tr_later("model of a step"), tr_later("legs")
 FORMULAS = {
-    BY_MODEL: "step time of full + step(w) − step(1), where step is the model of a step with the "
-    "buckets of leg packed and their times of leg comm, and w the share of wire bytes that is left",
-    BY_LEGS: "step time of full − min(full − nosync, (1 − w) × comm); with k batches between two "
-    "exchanges ((k − 1) × nosync + full) / k; with k local steps nosync + comm / k",
+    BY_MODEL: tr_later(
+        "step time of full + step(w) − step(1), where step is the model of a step with the "
+        "buckets of leg packed and their times of leg comm, and w the share of wire bytes that is "
+        "left"
+    ),
+    BY_LEGS: tr_later(
+        "step time of full − min(full − nosync, (1 − w) × comm); with k batches between two "
+        "exchanges ((k − 1) × nosync + full) / k; with k local steps nosync + comm / k"
+    ),
 }
 LEGS: tuple[Leg, ...] = ("full", "nosync", "comm")
-NOT_FORECAST = "these options change no bytes on the wire: legs without them do not tell"
+NOT_FORECAST = tr_later("these options change no bytes on the wire: legs without them do not tell")
 
 
 def wire_share(exchange: Exchange, ranks: int) -> float | None:

@@ -9,13 +9,16 @@ from statistics import fmean, median
 
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import all_values
+from commwall.language.translate import tr_later
 from commwall.schema.base import canonical_json
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import Mitigation, PriceCase
 from commwall.schema.record import Record
 from commwall.stats.intervals import Interval, mean_interval
 
-UNPRICED = "its price was not measured: the campaign has no usable case of kind price for it"
+UNPRICED = tr_later(
+    "its price was not measured: the campaign has no usable case of kind price for it"
+)
 
 
 @dataclass(frozen=True)

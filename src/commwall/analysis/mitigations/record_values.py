@@ -8,6 +8,7 @@ from statistics import median
 
 from commwall.analysis.names import MITIGATED, SPEEDUP, UNMITIGATED, Quantity
 from commwall.analysis.readings import gap_reason, measured, slowest_rank
+from commwall.language.translate import clauses, tr
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import StepCase
 from commwall.schema.record import Record
@@ -29,10 +30,12 @@ def timing(record: Record, leg: Leg) -> Timing | str:
     assert isinstance(case, StepCase)  # the caller chose the record
     series = measured(record, "step_time_s", leg)
     if not series or len({len(each.values) for each in series}) > 1 or not series[0].values:
-        return gap_reason(record, leg, "step_time_s") or f"leg {leg} has no steps of all ranks"
+        return gap_reason(record, leg, "step_time_s") or tr(
+            "leg {leg} has no steps of all ranks", leg=leg
+        )
     steps = slowest_rank(record, leg)
     if min(steps) <= 0:
-        return f"leg {leg} has a step time that is not above zero"
+        return tr("leg {leg} has a step time that is not above zero", leg=leg)
     batches = case.mitigation.batches if leg == "mitigated" else 1
     samples = case.batch_per_gpu * batches * record.platform.world_size
     energies = [
@@ -54,7 +57,7 @@ def mitigated_values(record: Record) -> tuple[dict[Quantity, float], dict[Quanti
         else:
             values[quantity] = 1 / found.sample_time_s
     if absent:
-        absent[SPEEDUP] = "; ".join(absent.values())
+        absent[SPEEDUP] = clauses(absent.values())
     else:
         values[SPEEDUP] = values[MITIGATED] / values[UNMITIGATED]
     return values, absent

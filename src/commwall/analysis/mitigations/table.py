@@ -13,7 +13,9 @@ from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 from commwall.analysis.columns import platform_columns
 from commwall.analysis.mitigations.effects import Effect, Share, effects, gains
 from commwall.analysis.mitigations.prices import UNPRICED
+from commwall.analysis.mitigations.words import mitigation_text, workload_text
 from commwall.analysis.result import Analysis
+from commwall.language.translate import tr
 from commwall.stats.paired import PairedRatio
 
 Row = dict[str, Any]
@@ -83,11 +85,10 @@ def mitigation_table(analysis: Analysis) -> pd.DataFrame:
 
 def _row(effect: Effect, analysis: Analysis) -> Row:
     case, names = effect.case, analysis.names
-    work = f"{case.model} {case.preset}, {case.batch_per_gpu} per process, {case.step_mode}"
     return {
         **platform_columns(effect.record, analysis),
-        "workload": work,
-        "mitigation": effect.mitigation.words,
+        "workload": tr("{workload}, {mode}", workload=workload_text(case), mode=case.step_mode),
+        "mitigation": mitigation_text(effect.mitigation),
         "n": effect.speedup.n,
         "confidence": analysis.confidence,
         "gains": gains(effect),
@@ -123,7 +124,7 @@ def _share(share: Share | str) -> Iterator[tuple[str, float | str | None]]:
 def _price(effect: Effect) -> Row:
     price = effect.price
     if price is None:
-        return {"why_no_price": UNPRICED}
+        return {"why_no_price": tr(UNPRICED)}
     around = price.interval
     return {
         "price_nat": price.mean_nat,

@@ -16,11 +16,12 @@ from commwall.economics.files import read_scenario
 from commwall.economics.judging import Judged, judge
 from commwall.economics.scenario import Scenario
 from commwall.economics.work import Workload, measured, stated, subjects
+from commwall.language.translate import listed, tr, tr_later
 from commwall.schema.case import TrainingCase
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Comparison, Plan
 
-EMULATED = (
+EMULATED = tr_later(
     "an emulated link is not for sale: no price belongs to it, so nothing can be said of money"
 )
 
@@ -43,8 +44,8 @@ class Money:
     def no_mix(self) -> str | None:
         """Why there is no answer for the mix; None where there is one, or only one workload."""
         weights = self.scenario.mix or {}
-        lacking = [name for name in weights if name in self.absent]
-        return f"the mix contains {', '.join(lacking)}, without a gain" if lacking else None
+        lacking = listed(name for name in weights if name in self.absent)
+        return tr("the mix contains {names}, without a gain", names=lacking) if lacking else None
 
     @property
     def foremost(self) -> Judged | None:
@@ -97,9 +98,10 @@ def _of_comparison(
 ) -> Money:
     platforms = [plan.platform(side) for side in (comparison.a, comparison.b)]
     scenario = read_scenario(root, wanted, gpus=platforms[0].world_size)
-    sides = " against ".join(analysis.names[platform.name] for platform in platforms)
+    a, b = (analysis.names[platform.name] for platform in platforms)
+    sides = tr("{a} against {b}", a=a, b=b)
     if any(map(is_emulated, platforms)):
-        return Money(scenario, sides, (), {}, EMULATED)
+        return Money(scenario, sides, (), {}, tr(EMULATED))
     own = [v for v in analysis.verdicts if v.comparison == comparison and v.suite == "training"]
     speeds = [verdict for verdict in own if verdict.quantity == PRIMARY]
     found = {v.case: _workload(v, own, plan) for v in speeds if v.ratio}
@@ -135,7 +137,7 @@ def _workload(verdict: Verdict, own: Iterable[Verdict], plan: Plan) -> Workload:
     return measured(
         verdict.case,
         values,
-        f"campaign {plan.id}",
+        tr("campaign {campaign}", campaign=plan.id),
         epoch_samples=case.dataset_samples if isinstance(case, TrainingCase) else None,
         no_energy=None if power.ratio else str(power.why_none),
     )

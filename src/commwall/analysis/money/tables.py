@@ -11,11 +11,13 @@ import pandas as pd
 from commwall.analysis.money.answers import Money
 from commwall.economics.judging import Answer, Judged
 from commwall.economics.wording import range_text, swing_label
+from commwall.language.translate import tr
 
 RESULTS = ("sides", "subject", "evidence", "way", "unit", "decision", "median", "low", "high",
            "favour")  # fmt: skip
 SWINGS = ("label", "at_low", "at_high", "middle", "unit")
-_SHARE = "share of the cost"
+SHARE = "share of the cost"
+"""Unit of what renting saves; that of what buying brings is the currency."""
 
 
 def results_table(answers: Iterable[Money]) -> pd.DataFrame:
@@ -41,11 +43,11 @@ def assumption_rows(money: Money, confidence: float) -> Iterator[tuple[str, str,
     """What each number is, its value with range and unit, its source and the day of that."""
     for entry in money.scenario.entries.values():
         told = range_text(entry, confidence)
-        yield entry.asked.words, told, entry.source, str(entry.date)
+        yield entry.words, told, entry.source, str(entry.date)
     measured = {e.key: e for j in money.judged for e in j.subject.quantities.values()}
     for entry in measured.values():
         told = range_text(entry, confidence)
-        yield entry.asked.words, told, entry.source, str(entry.date or "see its records")
+        yield entry.words, told, entry.source, str(entry.date or tr("see its records"))
 
 
 def _result(money: Money, judged: Judged, answer: Answer) -> Iterator[Any]:
@@ -56,4 +58,4 @@ def _result(money: Money, judged: Judged, answer: Answer) -> Iterator[Any]:
 
 
 def _unit(judged: Judged, answer: Answer) -> str:
-    return judged.scenario.currency if answer.way == "bought" else _SHARE
+    return judged.scenario.currency if answer.way == "bought" else SHARE

@@ -11,6 +11,7 @@ from typing import Literal
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.verdicts import Verdict
+from commwall.language.translate import clauses, tr
 from commwall.records.comparable import Difference
 from commwall.records.replicable import obstacles, same_devices, told_differences
 from commwall.schema.predictions import Bounds, Predicted, PredictedCell, Predictions
@@ -148,10 +149,10 @@ def _judged(
     cell = predicted.cell
     differ = _obstacles(cell, basis, [c.record for c in cells])
     if differ:
-        return JudgedCell(predicted, (), "; ".join(map(str, differ)), counts=False)
+        return JudgedCell(predicted, (), clauses(map(str, differ)), counts=False)
     values, reason = _ratio(cell, verdicts) if cell.b else _values(cell, cells)
     if len(values) > len(predicted.bounds):
-        reason = f"intervals are fixed for up to {len(predicted.bounds)} new rounds"
+        reason = tr("intervals are fixed for up to {n} new rounds", n=len(predicted.bounds))
     return JudgedCell(predicted, values, reason)
 
 
@@ -182,7 +183,7 @@ def _ratio(
         place = (verdict.suite, verdict.case, verdict.quantity.metric_id, sides.a, sides.b)
         if place == (cell.suite, cell.case, cell.metric, cell.a, cell.b):
             return (verdict.ratio.ratios, None) if verdict.ratio else ((), verdict.why_none)
-    return (), "not part of the replication"
+    return (), tr("not part of the replication")
 
 
 def _values(cell: PredictedCell, cells: Sequence[Cell]) -> tuple[tuple[float, ...], str | None]:
@@ -194,7 +195,7 @@ def _values(cell: PredictedCell, cells: Sequence[Cell]) -> tuple[tuple[float, ..
     if values:
         return values, None
     absent = dict.fromkeys(c.derived.absent[quantity] for c in own if quantity in c.derived.absent)
-    return (), "; ".join(absent) or "no usable record"
+    return (), clauses(absent) or tr("no usable record")
 
 
 def _count(cells: Iterable[JudgedCell]) -> Count:

@@ -22,6 +22,7 @@ from commwall.analysis.steps.predictions import (
     with_intervals,
 )
 from commwall.analysis.steps.rows import prediction_columns
+from commwall.language.translate import tr
 from commwall.records.ladders import Ladder
 from commwall.schema.plan import Plan, PlannedPlatform
 
@@ -80,10 +81,10 @@ def _predicted(case: str, step: Step, models: StepModels) -> StepPrediction | Un
     source, target = step
     place = Place(case, source.name, target.name, control=False)
     inputs, link = models.inputs, models.inputs.links[source.name]
-    steps = inputs.steps.get((source.name, case), "no round of it counts")
-    for lacking in (steps, link):
-        if isinstance(lacking, str):
-            return Unpredicted(place, f"source: {lacking}")
+    steps = inputs.steps.get((source.name, case), tr("no round of it counts"))
+    for found in (steps, link):
+        if isinstance(found, str):
+            return Unpredicted(place, "source", found)
     assert isinstance(link, PlatformLink)
     there, others = (target.name, case), inputs.steps.get((target.name, case), ())
     measured = Measured(inputs.full_s.get(there, ()), () if isinstance(others, str) else others)

@@ -11,6 +11,7 @@ from commwall.analysis.names import Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import alike, gap_reason, measured, typical_s
 from commwall.analysis.steps.links import Links, platform_links
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.model.sweep import Link
@@ -22,7 +23,7 @@ from commwall.schema.result import Series
 MOST_NOTED = 1.02
 """By so much steps whose moments are noted may be longer than others [1]. Chosen: what a host may
 add to a step without being marked."""
-EMULATED = "the link is emulated: only real ones are predicted"
+EMULATED = tr_later("the link is emulated: only real ones are predicted")
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ def measured_step(cell: Cell) -> MeasuredStep | str:
     timeline = _timeline(*times, packed_s)
     runtime = cell.record.software.runtime
     if timeline is None:
-        return "its buckets, the end of its backward pass and its step do not follow each other"
+        return tr("its buckets, the end of its backward pass and its step do not follow each other")
     if runtime is None or len(timeline.ready_s) != len(runtime.bucket_bytes):
-        return "it does not tell bytes and ready times of the same buckets"
+        return tr("it does not tell bytes and ready times of the same buckets")
     bucketed = BucketedStep(timeline, runtime.bucket_bytes, cell.record.platform.world_size)
     return MeasuredStep(bucketed, full_s, None if isinstance(comm_s, str) else comm_s)
 
@@ -112,14 +113,14 @@ def _timeline(ready_s: tuple[float, ...], end_s: float, packed_s: float) -> Time
 
 def _steps(cells: list[Cell]) -> Steps:
     if is_emulated(cells[0].record.platform):
-        return EMULATED
+        return tr(EMULATED)
     found = [_admitted_step(cell) for cell in cells]
     known = tuple(step for step in found if isinstance(step, MeasuredStep))
-    return known or "; ".join(dict.fromkeys(step for step in found if isinstance(step, str)))
+    return known or clauses(dict.fromkeys(step for step in found if isinstance(step, str)))
 
 
 def _admitted_step(cell: Cell) -> MeasuredStep | str:
-    return "; ".join(cell.refusals) or measured_step(cell)
+    return clauses(cell.refusals) or measured_step(cell)
 
 
 def _step_s(cell: Cell, leg: Leg) -> float | str:
@@ -127,7 +128,7 @@ def _step_s(cell: Cell, leg: Leg) -> float | str:
     quantity = Quantity("step_time_s", leg)
     if quantity in cell.derived.values:
         return cell.derived.values[quantity]
-    return cell.derived.absent.get(quantity, f"leg {leg} was not measured")
+    return cell.derived.absent.get(quantity, tr("leg {leg} was not measured", leg=leg))
 
 
 def _times(record: Record) -> tuple[tuple[float, ...], float] | str:
@@ -136,10 +137,10 @@ def _times(record: Record) -> tuple[tuple[float, ...], float] | str:
     ends = measured(record, "backward_end_time_s", "packed")
     for metric, own in (("bucket_ready_time_s", ready), ("backward_end_time_s", ends)):
         if not own:
-            return gap_reason(record, metric) or f"{metric} was not measured"
+            return gap_reason(record, metric) or tr("{metric} was not measured", metric=metric)
     buckets = [list(own) for _, own in groupby(ready, key=_bucket)]
     if not all(map(alike, (*buckets, ends))):
-        return "its ranks timed different numbers of steps until the buckets were ready"
+        return tr("its ranks timed different numbers of steps until the buckets were ready")
     return tuple(typical_s(own) for own in buckets), typical_s(ends)
 
 

@@ -11,6 +11,7 @@ from commwall.analysis.names import OPERATION_TIME
 from commwall.analysis.pairs import Cell
 from commwall.analysis.points import points
 from commwall.analysis.readings import alike, measured, typical_s
+from commwall.language.translate import tr
 from commwall.model.sweep import UNKNOWN, Contention, Link, Sweep
 from commwall.schema.case import CollectivesCase
 from commwall.schema.plan import PlannedPlatform
@@ -91,10 +92,11 @@ def _link(swept: list[Cell]) -> PlatformLink | str:
     alone, loaded = (_swept(swept, beside=beside) for beside in (False, True))
     best = _best(alone, GRADIENTS)
     if not best:
-        return "no all-reduce was swept over sizes, or no round of it counts"
+        return tr("no all-reduce was swept over sizes, or no round of it counts")
     sweeps = tuple(sweep for sweep in map(_sweep, best) if sweep)
     if not sweeps:
-        return f"{best[0].record.id.case} has fewer than {LEAST_SIZES} usable sizes"
+        case = best[0].record.id.case
+        return tr("{case} has fewer than {n} usable sizes", case=case, n=LEAST_SIZES)
     loads = _contentions(_best(loaded, GRADIENTS), alone)
     return PlatformLink(best[0].record.id.case, sweeps, tuple(loads))
 

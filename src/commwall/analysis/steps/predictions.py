@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, permutations
 from statistics import fmean, geometric_mean
+from typing import Literal
 
 from commwall.analysis.pairs import Cell
 from commwall.analysis.steps.fits import FittedStep, fit_steps
 from commwall.analysis.steps.inputs import MeasuredStep, StepInputs, step_inputs
 from commwall.analysis.steps.links import PlatformLink, same_treatment
+from commwall.language.translate import tr
 from commwall.model.sweep import Link
 from commwall.schema.plan import Plan
 from commwall.stats.misfit import LEAST_GROUPS, misfit_interval
@@ -102,10 +104,19 @@ class StepPrediction:
 
 @dataclass(frozen=True)
 class Unpredicted:
-    """A step that cannot be predicted, and why."""
+    """A step that cannot be predicted."""
 
     place: Place
-    reason: str
+    lacking: Literal["source", "target"]
+    """Whose records do not tell enough."""
+    why: str
+
+    @property
+    def reason(self) -> str:
+        """Which side lacks what."""
+        if self.lacking == "source":
+            return tr("source: {why}", why=self.why)
+        return tr("target: {why}", why=self.why)
 
 
 Fits = dict[str, dict[str, tuple[FittedStep, ...]]]
@@ -164,12 +175,14 @@ def _predict(
     place: Place, inputs: StepInputs, fits: Fits, alone: Fits
 ) -> StepPrediction | Unpredicted:
     here, there = (place.source, place.case), (place.target, place.case)
-    steps = inputs.steps.get(here, "no round of it counts")
+    steps = inputs.steps.get(here, tr("no round of it counts"))
     source, target = inputs.links[place.source], inputs.links[place.target]
-    for side, own in (("source", steps), ("source", source), ("target", target)):
+    for own in (steps, source):
         if isinstance(own, str):
-            return Unpredicted(place, f"{side}: {own}")
-    assert isinstance(source, PlatformLink) and isinstance(target, PlatformLink)
+            return Unpredicted(place, "source", own)
+    if isinstance(target, str):
+        return Unpredicted(place, "target", target)
+    assert isinstance(source, PlatformLink)  # or it would lack something
     rounds = (alone if source.contended and not target.contended else fits)[place.source]
     link = target if source.contended else target.without_load()
     others = inputs.steps.get(there, ())

@@ -10,21 +10,22 @@ from typing import Any
 from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.predictions import StepPrediction, Unpredicted
+from commwall.language.translate import tr, tr_later
 
 MISS_PERCENT = 5.0
 """From here on a prediction is said to miss. Chosen: the median that the model is meant to keep."""
 _PARTS = {
     "compute_percent": (
-        "compute takes longer on the target than on the source",
-        "compute takes less on the target than on the source",
+        tr_later("compute takes longer on the target than on the source"),
+        tr_later("compute takes less on the target than on the source"),
     ),
     "exchange_percent": (
-        "the target's exchange takes longer than its sweep says",
-        "the target's exchange takes less than its sweep says",
+        tr_later("the target's exchange takes longer than its sweep says"),
+        tr_later("the target's exchange takes less than its sweep says"),
     ),
     "contention_percent": (
-        "compute and exchange take more from each other than carried over",
-        "compute and exchange take less from each other than carried over",
+        tr_later("compute and exchange take more from each other than carried over"),
+        tr_later("compute and exchange take less from each other than carried over"),
     ),
 }
 """Part of an error -> what it means where the prediction is too short, and where too long."""
@@ -85,7 +86,7 @@ def miss_text(row: Mapping[str, Any]) -> str:
     """What most of a prediction's error comes from."""
     parts = {name: row[name] for name in _PARTS}
     if any(value != value for value in parts.values()):
-        return "unknown: the target lacks a leg that would tell"
+        return tr("unknown: the target lacks a leg that would tell")
     largest = max(parts, key=lambda name: abs(parts[name]))
     too_short, too_long = _PARTS[largest]
-    return too_short if parts[largest] < 0 else too_long
+    return tr(too_short if parts[largest] < 0 else too_long)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from commwall.analysis.whatif.answers import Answer, OverLink, Question, Way
 from commwall.analysis.wording import signed_share_text, span_text
+from commwall.language.translate import tr
 from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout, micro_batches
 from commwall.model.memory import ADAM
@@ -90,7 +91,12 @@ def per_gradient_byte(answer: Answer) -> Estimate | None:
 
 def per_gb_text(seconds_per_byte: float) -> str:
     """Compute for each gigabyte of gradients (1 GB = 10^9 byte)."""
-    return f"{time_text(seconds_per_byte * 1e9)} per GB"
+    return tr("{time} per GB", time=time_text(seconds_per_byte * 1e9))
+
+
+def per_gb_span(least: float, most: float) -> str:
+    """The same between two ends."""
+    return tr("{time} per GB", time=span_text(time_text(least * 1e9), time_text(most * 1e9)))
 
 
 def way_rows(ways: Iterable[Way]) -> Iterator[tuple[str, str, str]]:
@@ -138,7 +144,7 @@ def _volume_lines(answer: Answer) -> Iterator[Line]:
         yield Line("bytes exchanged", "none", "modelled", "one GPU has nobody to exchange with")
     x = per_gradient_byte(answer)
     if x:
-        text = span_text(per_gb_text(x.low), per_gb_text(x.high)).replace(" per GB to", " to")
+        text = per_gb_span(x.low, x.high)
         yield Line("compute for the bytes synchronised", text, "modelled", x.basis)
 
 
@@ -226,8 +232,8 @@ def _assumptions(answer: Answer) -> Iterator[Line]:
 def _times_text(low: float, high: float) -> str:
     """A time between its ends; none has no unit."""
     if not high:
-        return "none"
-    return span_text(time_text(low), time_text(high)) if low else f"0 to {time_text(high)}"
+        return tr("none")
+    return span_text(time_text(low) if low else "0", time_text(high))
 
 
 def _rate(bytes_per_s: float) -> str:

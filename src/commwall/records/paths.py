@@ -1,13 +1,15 @@
 """Which way a memory operation takes, and what that way carries at most.
 
-Layer: schema. Reads and writes no file. Judged by what the machine was probed to be and by the
+Layer: records. Reads and writes no file. Judged by what the machine was probed to be and by the
 sourced constants: a GPU or link that is not on file has no nominal rate, and none is borrowed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+from commwall.language.translate import tr
 from commwall.schema.case import NO_PEER_ACCESS, TRAFFIC, MemoryOperation
 from commwall.schema.facts import GpuPeaks, HardwareFacts
 from commwall.schema.record import GpuFacts, MachineFacts
@@ -16,6 +18,8 @@ from commwall.schema.result import Gap
 PathKind = Literal[
     "device", "cache", "ram", "pcie", "nvlink", "pcie_peer", "host_staged", "unknown"
 ]
+Way = Callable[[str], str]
+"""A PCIe link in words -> the way over it in words."""
 OUTSIDE_CACHES_BYTES = 256 * 2**20
 """From this size on a buffer is several times the L2 cache of the GPUs on file (50 MB in an H100),
 and a copy touches two of them. What a smaller one reaches may be the cache's rate [byte].
@@ -63,13 +67,12 @@ def memory_path(
         facts: of GPUs and links.
     """
     if place.device == "cpu":
-        return MemoryPath(
-            "ram", "RAM", unknown="the nominal rate of a machine's RAM is not on file"
-        )
+        unknown = tr("the nominal rate of a machine's RAM is not on file")
+        return MemoryPath("ram", "RAM", unknown=unknown)
     rank, peer = ends
     ranks = range(place.world_size) if rank is None else (rank,)
     ways = {_of_rank(operation, buffer_bytes, (own, peer), place, facts) for own in ranks}
-    return ways.pop() if len(ways) == 1 else _unknown("the devices of the ranks differ")
+    return ways.pop() if len(ways) == 1 else _unknown(tr("the devices of the ranks differ"))
 
 
 def _of_rank(
@@ -81,24 +84,24 @@ def _of_rank(
 ) -> MemoryPath:
     gpus = [place.machine.gpus[i] for i in ends if i is not None and i < len(place.machine.gpus)]
     if len(gpus) != sum(end is not None for end in ends):
-        return _unknown("the record does not describe the device")
+        return _unknown(tr("the record does not describe the device"))
     between, counted = TRAFFIC[operation].between, TRAFFIC[operation].counted
     if between == "device":
         return _device_memory(gpus[0], buffer_bytes, facts)
     if between == "host":
-        through = "a copy in host memory and " if operation.endswith("pageable") else ""
-        return _over_pcie("pcie", through, gpus, counted, facts)
+        way = _by_a_copy if operation.endswith("pageable") else str
+        return _over_pcie("pcie", way, gpus, counted, facts)
     return _between(gpus, ends, place, counted, facts)
 
 
 def _device_memory(gpu: GpuFacts, buffer_bytes: int, facts: HardwareFacts) -> MemoryPath:
     if buffer_bytes < OUTSIDE_CACHES_BYTES:
-        words = "device memory or its cache"
-        return MemoryPath("cache", words, unknown="so small a buffer may stay in the cache")
+        unknown = tr("so small a buffer may stay in the cache")
+        return MemoryPath("cache", tr("device memory or its cache"), unknown=unknown)
     peaks = facts.gpus.of(gpu.name)
     if peaks is None or peaks.memory_bytes_per_s is None:
-        return MemoryPath("device", "device memory", unknown=_not_on_file(gpu))
-    return MemoryPath("device", "device memory", peaks.memory_bytes_per_s.value)
+        return MemoryPath("device", tr("device memory"), unknown=_not_on_file(gpu))
+    return MemoryPath("device", tr("device memory"), peaks.memory_bytes_per_s.value)
 
 
 def _between(
@@ -111,32 +114,50 @@ def _between(
     """The way between two devices: staged, by NVLink, or by PCIe."""
     rank, peer = ends
     if any(gap.what == NO_PEER_ACCESS.format(rank=rank, peer=peer) for gap in place.gaps):
-        return _over_pcie("host_staged", "host-staged over ", gpus, counted, facts)
+        return _over_pcie("host_staged", _by_the_host, gpus, counted, facts)
     matrix = place.machine.link_matrix
+    untold = tr("the record does not tell how the devices are linked")
     if matrix is None or peer is None:
-        return _unknown("the record does not tell how the devices are linked")
+        return _unknown(untold)
     link = matrix[rank][peer] if max(rank, peer) < min(map(len, (matrix, *matrix))) else ""
     if not link:
-        return _unknown("the record does not tell how the devices are linked")
+        return _unknown(untold)
     links = link.removeprefix("NV")
     if links != link:
         return _over_nvlink(int(links) if links.isdecimal() else 0, gpus, counted, facts)
-    return _over_pcie("pcie_peer", f"peer access ({link}) over ", gpus, counted, facts)
+    return _over_pcie("pcie_peer", partial(_by_peer_access, link), gpus, counted, facts)
+
+
+def _by_a_copy(pcie: str) -> str:
+    return tr("a copy in host memory and {pcie}", pcie=pcie)
+
+
+def _by_the_host(pcie: str) -> str:
+    return tr("host-staged over {pcie}", pcie=pcie)
+
+
+def _by_peer_access(link: str, pcie: str) -> str:
+    return tr("peer access ({link}) over {pcie}", link=link, pcie=pcie)
 
 
 def _over_nvlink(
     links: int, gpus: list[GpuFacts], counted: int, facts: HardwareFacts
 ) -> MemoryPath:
-    words = f"NVLink, {links} links"
     if not links:
-        return MemoryPath("nvlink", "NVLink", unknown="the number of links was not told")
+        return MemoryPath("nvlink", "NVLink", unknown=tr("the number of links was not told"))
     peaks = {gpu.name: facts.gpus.of(gpu.name) for gpu in gpus}
     known = {_nvlink_of(own, facts) for own in peaks.values()}
     generation, rate = known.pop() if len(known) == 1 else (None, None)
     if rate is None:
-        reason = f"the generation of NVLink of {' and '.join(peaks)} or its rate is not on file"
+        reason = tr(
+            "the generation of NVLink of {gpus} or its rate is not on file",
+            gpus=tr(" and ").join(peaks),
+        )
+        words = tr("{nvlink}, {n} links", nvlink="NVLink", n=links)
         return MemoryPath("nvlink", words, unknown=reason)
-    return MemoryPath("nvlink", f"NVLink {generation}, {links} links", counted * links * rate)
+    nvlink = f"NVLink {generation}"
+    words = tr("{nvlink}, {n} links", nvlink=nvlink, n=links)
+    return MemoryPath("nvlink", words, counted * links * rate)
 
 
 def _nvlink_of(own: GpuPeaks | None, facts: HardwareFacts) -> tuple[int | None, float | None]:
@@ -149,20 +170,19 @@ def _nvlink_of(own: GpuPeaks | None, facts: HardwareFacts) -> tuple[int | None, 
 
 
 def _over_pcie(
-    kind: PathKind, prefix: str, gpus: Iterable[GpuFacts], counted: int, facts: HardwareFacts
+    kind: PathKind, way: Way, gpus: Iterable[GpuFacts], counted: int, facts: HardwareFacts
 ) -> MemoryPath:
-    """The slower of the devices' PCIe links."""
+    """The slower of the devices' PCIe links; `way` says how they are gone over."""
     rates = {}
     for gpu in gpus:
         generation, width = gpu.pcie_generation, gpu.pcie_width
         if generation is None or width is None:
-            return MemoryPath(
-                kind, f"{prefix}PCIe", unknown=f"{gpu.name} does not tell its PCIe link"
-            )
-        words = f"{prefix}PCIe {generation}.0 x{width}"
+            unknown = tr("{gpu} does not tell its PCIe link", gpu=gpu.name)
+            return MemoryPath(kind, way("PCIe"), unknown=unknown)
+        words = way(f"PCIe {generation}.0 x{width}")
         lane = facts.links.pcie.get(generation)
         if lane is None:
-            reason = f"the rate of PCIe generation {generation} is not on file"
+            reason = tr("the rate of PCIe generation {n} is not on file", n=generation)
             return MemoryPath(kind, words, unknown=reason)
         rates[counted * width * lane.value] = words
     nominal = min(rates)
@@ -170,8 +190,8 @@ def _over_pcie(
 
 
 def _unknown(reason: str) -> MemoryPath:
-    return MemoryPath("unknown", "unknown", unknown=reason)
+    return MemoryPath("unknown", tr("unknown"), unknown=reason)
 
 
 def _not_on_file(gpu: GpuFacts) -> str:
-    return f"{gpu.name} is not on file (config/facts/gpus.yaml)"
+    return tr("{gpu} is not on file (config/facts/gpus.yaml)", gpu=gpu.name)

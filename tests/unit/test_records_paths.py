@@ -6,10 +6,10 @@ import pytest
 
 from commwall.measure.bounds import path_rate_check
 from commwall.records.hardware import read_hardware
+from commwall.records.paths import OUTSIDE_CACHES_BYTES, MemoryPath, Place, memory_path
 from commwall.schema.case import NO_PEER_ACCESS, MemoryCase, MemoryOperation
 from commwall.schema.errors import ConfigError
 from commwall.schema.facts import HardwareFacts
-from commwall.schema.paths import OUTSIDE_CACHES_BYTES, MemoryPath, Place, memory_path
 from commwall.schema.record import GpuFacts, MachineFacts
 from commwall.schema.result import CaseResult, Gap, Series
 

@@ -1,0 +1,266 @@
+"""The decision report: what a campaign says to somebody who buys or rents, on one page.
+
+Layer: report. Reads and writes no file. Plain data, made once and shown twice: as a page (`page`)
+and as a sheet to print (`sheet`). Every verdict is worded by the rules of `commwall.analysis` and
+`commwall.economics`; nothing here decides.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from commwall.analysis.names import PRIMARY, compared_platforms, display_names, is_emulated
+from commwall.analysis.overall import TOPICS, Topic, comparisons, overall_text, topic_verdicts
+from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts import Verdict
+from commwall.language.translate import tr, tr_later, trn
+from commwall.report.decision.figure import Row, Sides, spread_evenly
+from commwall.report.decision.money import money_lines
+from commwall.report.decision.words import far_words, row_words, sure_lines
+from commwall.report.energy import NOT_COUNTED
+from commwall.report.money import MoneyPage
+from commwall.report.narrative import measured_text, not_covered_lines
+from commwall.report.overview import Answer, capital, lowered, why_no_verdict
+from commwall.report.provenance import records_digest
+from commwall.schema.plan import Comparison
+
+ENERGY = TOPICS[1]
+MOST_ANSWERS = 3
+"""Comparisons that one page tells of; the summary has them all."""
+MOST_LINES = 10
+"""Lines on what was not measured; the others stand on the pages Summary and Platforms."""
+REPLICA_ROUNDS = 2
+LINK = tr_later(
+    "The processors that train a model together exchange what they have computed in every step; "
+    "the link is what they exchange it over. A case is one model, trained in one way."
+)
+EMULATED = tr_later(
+    "The links are emulated in software, at rates that somebody chose: this says nothing of any "
+    "link that can be bought."
+)
+MEASURE_COPY = tr_later(
+    "Measure again: copy the campaign's file in config/campaigns under a name of your own, here "
+    "COPY, then"
+)
+SNAKEMAKE = ".venv/bin/snakemake --cores all --config 'campaigns=[\"{}\"]'"
+NO_ENERGY = tr_later("Not measured: no comparison has a case that trains.")
+
+
+@dataclass(frozen=True)
+class Command:
+    """Something to type."""
+
+    words: str
+    """What it does."""
+    line: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Everything on the page, in the language spoken when it was made."""
+
+    campaign: str
+    title: str
+    question: str
+    sides: tuple[str, ...]
+    """What is compared, a line each."""
+    answers: tuple[Answer, ...]
+    """One a comparison, the foremost first and with all details."""
+    figure: tuple[Row, ...]
+    """Cases of the foremost comparison that have a ratio."""
+    axis: Sides | None
+    """What the figure compares; None where it shows nothing."""
+    money: tuple[str, ...]
+    energy: tuple[str, ...]
+    not_measured: tuple[str, ...]
+    repeat: tuple[Command, ...]
+    provenance: str
+    """Campaign, machine, dates and digest of the records."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A comparison, and the first of the topics on which it has verdicts."""
+
+    comparison: Comparison
+    topic: Topic
+    verdicts: list[Verdict]
+
+
+def decide(money: MoneyPage, *, replicable: bool) -> Decision:
+    """The report of a campaign.
+
+    Args:
+        money: the campaign's money page.
+        replicable: whether it predicts what others should find.
+    """
+    analysis = _plainly_named(money.page.analysis)
+    every = [_asked(analysis, comparison) for comparison in comparisons(analysis)]
+    foremost = every[0] if every else None
+    rows = _rows(analysis, foremost) if foremost else ()
+    return Decision(
+        campaign=analysis.evidence.index.campaign,
+        title=analysis.evidence.index.title,
+        question=_question(analysis, foremost),
+        sides=tuple(_sides(analysis, every)),
+        answers=_answers(analysis, every),
+        figure=rows,
+        axis=_axis(analysis, foremost, rows) if foremost and rows else None,
+        money=tuple(money_lines(money)),
+        energy=tuple(_energy(analysis, foremost)),
+        not_measured=_not_measured(analysis),
+        repeat=tuple(_repeat(analysis, replicable=replicable)),
+        provenance=_provenance(analysis),
+    )
+
+
+def _plainly_named(analysis: Analysis) -> Analysis:
+    """The same with names that tell apart what is compared, and not controls from it."""
+    plan = analysis.evidence.plan
+    if plan is None:
+        return analysis
+    kept = compared_platforms(plan)
+    told = plan.model_copy(update={"platforms": [p for p in plan.platforms if p.name in kept]})
+    return replace(analysis, names={**analysis.names, **display_names(told)})
+
+
+def _asked(analysis: Analysis, comparison: Comparison) -> Asked:
+    found = ((topic, topic_verdicts(analysis, comparison, topic)) for topic in TOPICS)
+    return Asked(comparison, *next((topic, own) for topic, own in found if own))
+
+
+def _question(analysis: Analysis, asked: Asked | None) -> str:
+    if asked is None:
+        return tr("None: the campaign compares no links.")
+    a, b = _names(analysis, asked.comparison)
+    if asked.topic.quantity == PRIMARY:
+        words = tr_later("Over which link does training run faster, {a} or {b}, and by how much?")
+    else:
+        words = tr_later("Which link does better, {a} or {b}, and by how much?")
+    return tr(words, a=a, b=b)
+
+
+def _names(analysis: Analysis, comparison: Comparison) -> tuple[str, str]:
+    return analysis.names[comparison.a], analysis.names[comparison.b]
+
+
+def _sides(analysis: Analysis, every: Sequence[Asked]) -> Iterator[str]:
+    """What each side of the comparisons that are told is, in its treatment's own words."""
+    plan = analysis.evidence.plan
+    told = {side for e in every[:MOST_ANSWERS] for side in (e.comparison.a, e.comparison.b)}
+    for platform in plan.platforms if plan else ():
+        if platform.name in told:
+            yield _named(analysis.names[platform.name], platform.treatment.label.stands_for)
+
+
+def _answers(analysis: Analysis, every: Sequence[Asked]) -> tuple[Answer, ...]:
+    if not every:
+        return (Answer("", " ".join(why_no_verdict(analysis)), ()),)
+    first, *others = every
+    told = [_answer(analysis, asked, ()) for asked in others[: MOST_ANSWERS - 1]]
+    details, more = [*_details(analysis, first)], len(every) - MOST_ANSWERS
+    if more > 0:
+        details.append(
+            trn("{n} more comparison: page Summary.", "{n} more comparisons: page Summary.", more)
+        )
+    return (_answer(analysis, first, tuple(details)), *told)
+
+
+def _answer(analysis: Analysis, asked: Asked, details: tuple[str, ...]) -> Answer:
+    a, b = _names(analysis, asked.comparison)
+    place = tr("{a} against {b}: {topic}", a=a, b=b, topic=lowered(asked.topic.title))
+    text = overall_text(analysis, asked.verdicts, asked.topic.noun)
+    return Answer(place, capital(text), details)
+
+
+def _details(analysis: Analysis, asked: Asked) -> Iterator[str]:
+    """By how much in other words, and how sure that is."""
+    yield from far_words(asked.verdicts, analysis.names)
+    if _is_emulated(analysis, asked.comparison):
+        yield tr(EMULATED)
+    yield from sure_lines(asked.verdicts, analysis.confidence, asked.topic.noun)
+
+
+def _is_emulated(analysis: Analysis, comparison: Comparison) -> bool:
+    plan, sides = analysis.evidence.plan, (comparison.a, comparison.b)
+    return plan is not None and any(is_emulated(plan.platform(side)) for side in sides)
+
+
+def _rows(analysis: Analysis, asked: Asked) -> tuple[Row, ...]:
+    rows = (row_words(verdict) for verdict in asked.verdicts)
+    return spread_evenly([row for row in rows if row])
+
+
+def _axis(analysis: Analysis, asked: Asked, rows: Sequence[Row]) -> Sides:
+    a, b = _names(analysis, asked.comparison)
+    return Sides(
+        a=a,
+        b=b,
+        quantity=asked.topic.quantity,
+        emulated=_is_emulated(analysis, asked.comparison),
+        left_out=sum(verdict.ratio is not None for verdict in asked.verdicts) - len(rows),
+    )
+
+
+def _energy(analysis: Analysis, asked: Asked | None) -> Iterator[str]:
+    own = topic_verdicts(analysis, asked.comparison, ENERGY) if asked else []
+    if not own:
+        yield tr(NO_ENERGY)
+        return
+    label = capital(tr(ENERGY.quantity.label))
+    yield tr("{topic}: {verdict}", topic=label, verdict=overall_text(analysis, own))
+    if any(verdict.ratio for verdict in own):
+        yield tr(NOT_COUNTED[0])
+
+
+def _not_measured(analysis: Analysis) -> tuple[str, ...]:
+    plan = analysis.evidence.plan
+    left_out = (_named(each.what, each.reason) for each in (plan.left_out if plan else ()))
+    lines = [*_absent(analysis), *not_covered_lines(analysis), *left_out]
+    more = len(lines) - MOST_LINES
+    rest = [tr("{n} more: pages Summary and Platforms.", n=more)] if more > 0 else []
+    return (*lines[:MOST_LINES], *rest)
+
+
+def _named(name: str, what: str) -> str:
+    return tr("{name}: {what}", name=name, what=what)
+
+
+def _absent(analysis: Analysis) -> Iterator[str]:
+    """How many records are not there, or not used."""
+    evidence = analysis.evidence
+    if missing := len(evidence.index.findings) - len(evidence.records):
+        yield trn(
+            "{n} planned record is missing: page Method.",
+            "{n} planned records are missing: page Method.",
+            missing,
+        )
+    if refused := sum(bool(cell.refusals) for cell in analysis.cells):
+        yield trn(
+            "{n} record is kept out of verdicts: page Method.",
+            "{n} records are kept out of verdicts: page Method.",
+            refused,
+        )
+
+
+def _repeat(analysis: Analysis, *, replicable: bool) -> Iterator[Command]:
+    campaign = analysis.evidence.index.campaign
+    judge = tr("Judge the same records again, on any computer:")
+    yield Command(judge, f".venv/bin/commwall compare {campaign}")
+    if not replicable:
+        yield Command(tr(MEASURE_COPY), SNAKEMAKE.format("COPY"))
+        return
+    plan = tr("Plan the same on a machine of this kind, to be held against what is predicted:")
+    yield Command(plan, f".venv/bin/commwall replicate {campaign} --rounds {REPLICA_ROUNDS}")
+    yield Command(tr("Then measure it:"), SNAKEMAKE.format(f"{campaign}-replica"))
+
+
+def _provenance(analysis: Analysis) -> str:
+    plan, records = analysis.evidence.plan, analysis.evidence.records
+    parts = [tr("campaign {name}", name=analysis.evidence.index.campaign)]
+    if plan:
+        parts.append(plan.machine)
+    if records:
+        parts.append(tr("measured {dates} (UTC)", dates=measured_text(records)))
+        parts.append(trn("{n} record", "{n} records", len(records)))
+        parts.append(tr("digest of all records {digest}", digest=records_digest(records)))
+    return " · ".join(parts)

@@ -1,0 +1,158 @@
+"""What the site says of a campaign: verdicts by suite, what is missing, what each page rests on.
+
+Layer: report. Reads index, plan and records through `commwall.analysis`. Everything is in the
+language spoken when it is made.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+from commwall.analysis.names import QUANTITIES_OF, is_emulated
+from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts
+from commwall.analysis.result import Analysis
+from commwall.analysis.wording import sentence
+from commwall.language.translate import tr, tr_later
+from commwall.records.ladders import ladders
+from commwall.records.todo import Finding
+from commwall.report.narrative import not_covered_lines, provenance_rows
+from commwall.report.overview import Answer, answers, why_no_verdict
+from commwall.report.pages import pages_for
+from commwall.report.site.contents import Chapter, Rendered
+from commwall.schema.case import SuiteName
+
+SUITES: dict[SuiteName | None, str] = {
+    "training": tr_later("Training"),
+    "collectives": tr_later("Collectives"),
+    "memory": tr_later("Memory"),
+    "strategies": tr_later("Parallel strategies"),
+    "inference": tr_later("Inference"),
+    "mitigations": tr_later("Mitigations"),
+    None: tr_later("The whole campaign"),
+}
+"""Suite -> heading of its part of a campaign's page; None: what is about no suite alone."""
+
+FIRST = ("decision", "summary")
+"""Pages that all others explain."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One suite of a campaign, or what is about all of them."""
+
+    suite: SuiteName | None
+    title: str
+    cards: tuple[Answer, ...]
+    pages: tuple[Rendered, ...]
+    """That rest on its records."""
+    findings: tuple[Finding, ...]
+    """Every planned record of it."""
+
+    @property
+    def anchor(self) -> str:
+        """The same in every language."""
+        return self.suite or "all"
+
+    @property
+    def later_pages(self) -> tuple[Rendered, ...]:
+        """Those that are not read first."""
+        return tuple(page for page in self.pages if page.name not in FIRST)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One campaign."""
+
+    chapter: Chapter
+    state: str = ""
+    weight: tuple[int, ...] = ()
+    """How telling it is; see `weight_of`."""
+    headlines: tuple[Answer, ...] = ()
+    """One sentence a comparison, with its intervals."""
+    parts: tuple[Part, ...] = ()
+    problems: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    provenance: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def first_pages(self) -> tuple[Rendered, ...]:
+        """What to read first."""
+        return tuple(page for page in self.chapter.pages if page.name in FIRST)
+
+
+def entry_of(chapter: Chapter, analysis: Analysis) -> Entry:
+    """What the site says of a campaign."""
+    index = analysis.evidence.index
+    held, planned = f"{len(analysis.evidence.records):,}", f"{len(index.findings):,}"
+    return Entry(
+        chapter=chapter,
+        state=tr("{held} of {planned} records", held=held, planned=planned),
+        weight=weight_of(analysis),
+        headlines=tuple(_headlines(analysis)),
+        parts=tuple(_parts(chapter, analysis)),
+        problems=() if analysis.verdicts else why_no_verdict(analysis),
+        not_covered=not_covered_lines(analysis),
+        gaps=(*_not_rendered(chapter, analysis), *(str(gap) for gap in analysis.gaps)),
+        provenance=tuple(provenance_rows(analysis)),
+    )
+
+
+def unreadable(chapter: Chapter, problem: str) -> Entry:
+    """What the site says of a campaign that cannot be read."""
+    return Entry(chapter, problems=(problem,))
+
+
+def weight_of(analysis: Analysis) -> tuple[int, ...]:
+    """How telling a campaign is, as a key to sort by.
+
+    First those that name a winner between links that exist, then between emulated ones, then those
+    that cannot tell; among them, the more rounds the more telling.
+    """
+    own = [verdict for verdict in analysis.primary if not verdict.comparison.control]
+    plan = analysis.evidence.plan
+    real = not any(map(is_emulated, plan.platforms if plan else ()))
+    decided = any(verdict.winner for verdict in own)
+    return decided and real, decided, real, max((verdict.n for verdict in own), default=0)
+
+
+def _headlines(analysis: Analysis) -> Iterator[Answer]:
+    """The first topic of each comparison; where it counts cases, the ends with their intervals."""
+    asked = comparisons(analysis)
+    told = [answer for answer in answers(analysis) if not answer.control]
+    for comparison, answer in zip(asked, told, strict=True):
+        own = (topic_verdicts(analysis, comparison, topic) for topic in TOPICS)
+        first = next(verdicts for verdicts in own if verdicts)
+        decided = [verdict for verdict in first if verdict.winner and verdict.effect]
+        ordered = sorted(decided, key=lambda verdict: verdict.effect.size if verdict.effect else 0)
+        ends = dict.fromkeys([*ordered[:1], *ordered[-1:]]) if len(first) > 1 else ()
+        details = (f"{verdict.case}: {sentence(verdict, analysis.names)}" for verdict in ends)
+        yield Answer(answer.place, answer.verdict, tuple(details))
+
+
+def _parts(chapter: Chapter, analysis: Analysis) -> Iterator[Part]:
+    """Every suite with verdicts, records or pages; what is about all of them at the end."""
+    for suite, title in SUITES.items():
+        topics = [topic for topic in TOPICS if suite and topic.quantity in QUANTITIES_OF[suite]]
+        part = Part(
+            suite=suite,
+            title=tr(title),
+            cards=answers(analysis, topics),
+            pages=tuple(page for page in chapter.pages if _suite_of(page) == suite),
+            findings=tuple(f for f in analysis.evidence.index.findings if f.suite == suite),
+        )
+        if part.cards or part.pages or part.findings:
+            yield part
+
+
+def _suite_of(page: Rendered) -> SuiteName | None:
+    return page.kind.suite if page.kind else None
+
+
+def _not_rendered(chapter: Chapter, analysis: Analysis) -> Iterator[str]:
+    plan = analysis.evidence.plan
+    suites = {suite.suite for suite in plan.suites} if plan else set(get_args(SuiteName))
+    rendered = {page.name for page in chapter.pages}
+    for name in pages_for(suites, several_sizes=bool(plan and ladders(plan))):
+        if name not in rendered:
+            yield tr("page {name}: not rendered", name=name)
