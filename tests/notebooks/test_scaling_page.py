@@ -50,7 +50,7 @@ def found(page: Page) -> Scaling:
 
 def cells(text: str, caption: str) -> list[list[str]]:
     """Cells of the rows of the table with that caption, titles of groups among them."""
-    (table,) = re.findall(rf"{re.escape(caption)}</p>.*?</thead>(.*?)</table>", text, re.DOTALL)
+    (table,) = re.findall(rf"{re.escape(caption)}<.*?</thead>(.*?)</table>", text, re.DOTALL)
     rows = re.findall(r"<tr.*?>(.*?)</tr>", table, re.DOTALL)
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
 
@@ -62,7 +62,7 @@ def test_only_campaigns_of_several_sizes_have_the_page() -> None:
 
 
 def test_verdict_first_then_curve_then_predictions(text: str) -> None:
-    marks = ['id="Verdict"', "<figure>", 'id="Foretold-from-fewer"']
+    marks = ['id="Verdict"', "<figure ", 'id="Foretold-from-fewer"']
     marks += ['id="What-this-does-not-show"', 'id="Provenance"']
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
