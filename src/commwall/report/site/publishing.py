@@ -64,11 +64,10 @@ def publish(
     shutil.rmtree(layout.site_dir(), ignore_errors=True)
     downloads = {campaign: collect_downloads(layout, campaign) for campaign in campaigns}
     pairs = alike(_plans(layout, campaigns))
-    shelf = {
-        language: contents_of(layout, tuple(campaigns), language, folder)
-        for language, folder in folders_of(languages).items()
-    }
-    made = templates()
+    made, shelf = templates(), {}
+    for language, folder in folders_of(languages).items():
+        with speaking(language):
+            shelf[language] = contents_of(layout, tuple(campaigns), language, folder)
     for language in shelf:
         writer = Writer(layout, Frame(made, shelf, language, f"commwall {origin.version}"))
         with speaking(language):
