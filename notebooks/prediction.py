@@ -18,7 +18,7 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import narrative, prediction
+from commwall.report import narrative, prediction, prediction_rule
 from commwall.report.page import open_page
 from commwall.report.prediction_figure import prediction_figure
 from commwall.report.style import picture
@@ -58,7 +58,7 @@ prediction.reasons(page)
 # ## How a step is predicted
 
 # %%
-prediction.rule()
+prediction_rule.rule()
 
 # %%
 prediction.models(page)
@@ -79,7 +79,7 @@ prediction.bucket_sizes(page)
 # ## What this does not show
 
 # %%
-prediction.not_shown()
+prediction_rule.not_shown()
 
 # %%
 narrative.not_covered(page, "training")

@@ -21,7 +21,6 @@ from commwall.language.translate import (
 from commwall.report.html import (
     Group,
     Html,
-    bullets,
     folded,
     grouped_table,
     joined,
@@ -30,45 +29,6 @@ from commwall.report.html import (
 )
 from commwall.report.page import Page
 from commwall.schema.units import significant, size_text, time_text
-
-RULE = (
-    tr_later(
-        "A step has two streams. Compute goes on as it does without exchange (leg packed); each "
-        "gradient bucket is exchanged once it is ready and the one before is through; the "
-        "optimiser waits for both."
-    ),
-    tr_later(
-        "An exchange takes what the link's sweep says for its size, each time read between the "
-        "sizes that were measured."
-    ),
-    tr_later(
-        "While both streams work, each slows the other: as much as exchange and matrix products "
-        "slow each other on that link, times the sensitivity of the workload."
-    ),
-    tr_later(
-        "The sensitivity is solved for on the source, where the whole step was measured, and drawn "
-        "to that of the source's other workloads where its own exchange is too short to tell. What "
-        "of the source's step is then left is carried over in seconds."
-    ),
-    tr_later(
-        "Of the target only sweeps of the all-reduce are used. The interval comes from the "
-        "source's rounds and from how far off the predictions of other cases were; the step itself "
-        "stays out."
-    ),
-)
-NOT_SHOWN = (
-    tr_later("Another number of GPUs, other GPUs, another machine: compute is the source's own."),
-    tr_later(
-        "Another batch without its compute legs: they have to be measured. What one batch tells of "
-        "another is what exchange and compute cost each other."
-    ),
-    tr_later("Smaller buckets: when a part of a bucket was ready was not measured."),
-    tr_later(
-        "Published rows of several GPUs: they tell samples per second, not when gradients are "
-        "ready, what packing costs, or what exchange and compute take from each other."
-    ),
-    tr_later("How an interval holds for a platform that no prediction was held against."),
-)
 
 NO_MODEL = tr_later("No case has what the model needs.")
 _ERRORS = ("error_percent", "compute_percent", "exchange_percent", "contention_percent")
@@ -392,16 +352,6 @@ def _joined_text(row: dict[str, Any]) -> str:
         step=time_text(row["step_s"]),
         size=size_text(row["bucket_bytes"]),
     )
-
-
-def rule() -> Html:
-    """How a step is predicted."""
-    return bullets(map(tr, RULE))
-
-
-def not_shown() -> Html:
-    """What predictions here do not cover."""
-    return bullets(map(tr, NOT_SHOWN))
 
 
 def _around(row: dict[str, Any], name: str) -> str:

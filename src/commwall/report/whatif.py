@@ -8,7 +8,7 @@ from pathlib import Path
 from commwall.analysis.whatif.answers import Answer, Gain, answer, at_scale
 from commwall.analysis.whatif.asking import Words, own_links, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.calibration import calibrate
+from commwall.analysis.whatif.calibration import Calibration, calibrate
 from commwall.analysis.whatif.words import (
     gain_text,
     per_gb_text,
@@ -62,16 +62,20 @@ def examples(page: Page, facts: Facts) -> Html:
     for name in _dense(facts):
         asked = Words(model=name, gpu=kinds[0], gpus=ranks, links=links)
         rows.append(_example_cells(answer(question_of(asked, facts, measured))))
-    mfu = (
-        tr("MFU {share}", share=percents_text(measured.mfu)) if measured.mfu else tr("MFU assumed")
-    )
     words = tr(
         "Data parallel on {n} x {gpu}, modelled from this campaign ({mfu}).",
         n=ranks,
         gpu=kinds[0],
-        mfu=mfu,
+        mfu=_mfu_text(measured),
     )
     return table([*map(tr, EXAMPLE_HEADS)], rows, words)
+
+
+def _mfu_text(measured: Calibration) -> str:
+    """The MFU that a campaign measured, or that none was."""
+    if measured.mfu is None:
+        return tr("MFU assumed")
+    return tr("MFU {share}", share=percents_text(measured.mfu))
 
 
 def _compared(page: Page) -> set[str]:
@@ -87,23 +91,34 @@ def _dense(facts: Facts) -> list[str]:
 
 
 def _example_cells(found: Answer) -> tuple[str, ...]:
-    per_byte = per_gradient_byte(found)
-    memory = volume_text(found.state_bytes + found.activation_bytes)
+    steps = (
+        tr("{what}: {value}", what=each.link.name, value=seconds_text(each.step))
+        for each in found.over
+    )
     return (
         found.question.title,
         volume_text(float(found.exchanged.gradients)),
-        span_text(per_gb_text(per_byte.low), per_gb_text(per_byte.high))
-        if per_byte
-        else tr("none"),
-        clauses(
-            tr("{what}: {value}", what=each.link.name, value=seconds_text(each.step))
-            for each in found.over
-        ),
+        _compute_text(found),
+        clauses(steps),
         clauses(map(_gain_text, found.gains)) or tr("one link"),
-        tr("{memory}, fits", memory=memory)
-        if found.fits
-        else tr("{memory}, does not fit", memory=memory),
+        _memory_text(found),
     )
+
+
+def _compute_text(found: Answer) -> str:
+    """Compute for each GB of gradients, where there are any."""
+    per_byte = per_gradient_byte(found)
+    if per_byte is None:
+        return tr("none")
+    return span_text(per_gb_text(per_byte.low), per_gb_text(per_byte.high))
+
+
+def _memory_text(found: Answer) -> str:
+    """What a GPU has to hold, and whether it can."""
+    memory = volume_text(found.state_bytes + found.activation_bytes)
+    if found.fits:
+        return tr("{memory}, fits", memory=memory)
+    return tr("{memory}, does not fit", memory=memory)
 
 
 def _gain_text(own: Gain) -> str:

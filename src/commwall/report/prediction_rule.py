@@ -1,0 +1,56 @@
+"""How steps are predicted, in words, and what predictions do not cover.
+
+Layer: report. Reads and writes no file.
+"""
+
+from commwall.language.translate import tr, tr_later
+from commwall.report.html import Html, bullets
+
+RULE = (
+    tr_later(
+        "A step has two streams. Compute goes on as it does without exchange (leg packed); each "
+        "gradient bucket is exchanged once it is ready and the one before is through; the "
+        "optimiser waits for both."
+    ),
+    tr_later(
+        "An exchange takes what the link's sweep says for its size, each time read between the "
+        "sizes that were measured."
+    ),
+    tr_later(
+        "While both streams work, each slows the other: as much as exchange and matrix products "
+        "slow each other on that link, times the sensitivity of the workload."
+    ),
+    tr_later(
+        "The sensitivity is solved for on the source, where the whole step was measured, and drawn "
+        "to that of the source's other workloads where its own exchange is too short to tell. What "
+        "of the source's step is then left is carried over in seconds."
+    ),
+    tr_later(
+        "Of the target only sweeps of the all-reduce are used. The interval comes from the "
+        "source's rounds and from how far off the predictions of other cases were; the step itself "
+        "stays out."
+    ),
+)
+NOT_SHOWN = (
+    tr_later("Another number of GPUs, other GPUs, another machine: compute is the source's own."),
+    tr_later(
+        "Another batch without its compute legs: they have to be measured. What one batch tells of "
+        "another is what exchange and compute cost each other."
+    ),
+    tr_later("Smaller buckets: when a part of a bucket was ready was not measured."),
+    tr_later(
+        "Published rows of several GPUs: they tell samples per second, not when gradients are "
+        "ready, what packing costs, or what exchange and compute take from each other."
+    ),
+    tr_later("How an interval holds for a platform that no prediction was held against."),
+)
+
+
+def rule() -> Html:
+    """How a step is predicted."""
+    return bullets(map(tr, RULE))
+
+
+def not_shown() -> Html:
+    """What predictions here do not cover."""
+    return bullets(map(tr, NOT_SHOWN))
