@@ -54,14 +54,16 @@ def _commands(line: str) -> Iterator[list[str]]:
             words = shlex.split(part, comments=True)
         except ValueError:  # a quotation mark of a sentence
             continue
-        starts = [place for place, word in enumerate(words) if _is_commwall(words, place, word)]
+        starts = [place for place in range(len(words)) if _starts_commwall(words, place)]
         if starts and (own := words[starts[0] + 1 :]):
             yield own
 
 
-def _is_commwall(words: list[str], place: int, word: str) -> bool:
-    module = place > 0 and words[place - 1] == "-m" and word == "commwall"
-    return module or word.endswith("bin/commwall") or (place == 0 and word == "commwall")
+def _starts_commwall(words: list[str], place: int) -> bool:
+    """Whether a word is the program and not its name in a sentence."""
+    if words[place] == "commwall":
+        return place == 0 or words[place - 1] == "-m"
+    return words[place].endswith("bin/commwall")
 
 
 def unknown_flag(words: list[str]) -> str | None:

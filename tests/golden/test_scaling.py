@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.scaling.links import named_ladders
 from commwall.analysis.scaling.tables import Scaling, scaling_tables
 from commwall.records.ladders import ladders
 from commwall.schema.plan import Plan
@@ -47,6 +48,22 @@ def test_a_control_and_one_process_are_no_rungs() -> None:
     pair = (platform("nvlink4"), again, platform("nvlink2"), alone)
     (ladder,) = ladders(with_platforms(plan(), *pair))
     assert [p.name for p in ladder.platforms] == ["again2", "nvlink4"]
+
+
+def test_links_are_called_by_what_their_titles_share_and_told_apart() -> None:
+    assert list(named_ladders(plan())) == ["NVLink", STAGED]
+    alike = [own.treatment.label.model_copy(update={"title": "link"}) for own in plan().platforms]
+    renamed = [
+        own.model_copy(update={"treatment": own.treatment.model_copy(update={"label": label})})
+        for own, label in zip(plan().platforms, alike, strict=True)
+    ]
+    names = list(named_ladders(with_platforms(plan(), *renamed)))
+    assert names == ["link [nvlink8]", "link [hoststaged8]"]
+    emulated = [
+        build.platform("golden-fast", 1e9).model_copy(update={"name": f"p{n}", "world_size": n})
+        for n in SIZES
+    ]
+    assert list(named_ladders(with_platforms(plan(), *emulated))) == ["fast link, emulated"]
 
 
 def test_between_machines_links_are_one_if_as_many_processes_share_them() -> None:

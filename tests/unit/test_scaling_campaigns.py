@@ -102,8 +102,8 @@ def test_rounds_fit_into_calls_and_the_most_telling_case_comes_first(name: str, 
     assert round_s(plan, first, *others[:3]) < CALL_S
     assert round_s(plan, *others[3:]) < CALL_S
     for own in ("collectives", "memory"):
-        suite_s = expected_suite_s(plan, plan.suite(own))  # type: ignore[arg-type]
-        assert suite_s / plan.suite(own).rounds < CALL_S  # type: ignore[arg-type]
+        suite_s = expected_suite_s(plan, plan.suite(own))
+        assert suite_s / plan.suite(own).rounds < CALL_S
 
 
 def test_steps_of_more_gpus_have_what_they_are_predicted_from() -> None:

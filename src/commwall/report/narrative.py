@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from commwall.analysis.decompose import Decomposition, Undecomposed
+from commwall.analysis.mitigations.words import mitigation_text
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.wording import factor_text
@@ -312,7 +313,15 @@ def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, 
     else:
         sizes = tr("{n} batches", n=case.batches)
         timed = tr("{n} seeds", n=case.seeds)
-    return (name, case.suite, tr(case.mitigation.words), case.kind, sizes, timed, str(rounds))
+    return (
+        name,
+        case.suite,
+        mitigation_text(case.mitigation),
+        case.kind,
+        sizes,
+        timed,
+        str(rounds),
+    )
 
 
 def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:

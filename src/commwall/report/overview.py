@@ -72,7 +72,7 @@ def answers(analysis: Analysis, topics: Sequence[Topic] = TOPICS) -> tuple[Answe
     """One answer a comparison that has a verdict on any of the topics, controls last."""
     asked = [*comparisons(analysis), *comparisons(analysis, control=True)]
     return tuple(
-        _answer(analysis, comparison, topics)
+        answer_of(analysis, comparison, topics)
         for comparison in asked
         if any(topic_verdicts(analysis, comparison, topic) for topic in topics)
     )
@@ -110,7 +110,7 @@ def topic_cards(page: Page, *topics: Topic) -> Html:
     for comparison in [*comparisons(analysis), *comparisons(analysis, control=True)]:
         own = [(topic, topic_verdicts(analysis, comparison, topic)) for topic in topics]
         if known := [(topic, verdicts) for topic, verdicts in own if verdicts]:
-            parts.append(_card(_answer(analysis, comparison, topics)))
+            parts.append(_card(answer_of(analysis, comparison, topics)))
             parts += _cases(analysis, comparison, known)
     if not parts:
         reasons = () if analysis.verdicts else why_no_verdict(analysis)
@@ -130,7 +130,10 @@ def quantity_tables(page: Page) -> Html:
     return joined(_quantity_table(analysis, *place) for place in places)
 
 
-def _answer(analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] = TOPICS) -> Answer:
+def answer_of(
+    analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] = TOPICS
+) -> Answer:
+    """What one comparison says; it must have a verdict on one of the topics at least."""
     told, floors, suites = [], False, set()
     for topic in topics:
         own = topic_verdicts(analysis, comparison, topic)

@@ -4,6 +4,7 @@ Layer: report. Reads and writes no file.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import Any, TypeAlias
@@ -11,7 +12,6 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from commwall.analysis.scaling.tables import Scaling
-from commwall.analysis.steps.words import miss_text, misses
 from commwall.analysis.wording import share_text, signed_share_text, span_text
 from commwall.language.translate import around_text, quantity_text, tr, tr_later
 from commwall.report.html import Group, Html, bullets, grouped_table, joined, paragraph
@@ -160,16 +160,23 @@ def _curve_cells(row: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
         return "refused", (ranks, tr("none: {reason}", reason=row["reason"]))
     return "", (
         ranks,
-        _around(row, "samples_per_s", lambda value: quantity_text(value, "sample/s")),
+        _around(row, "samples_per_s", partial(quantity_text, unit="sample/s")),
         _around(row, "efficiency", share_text) if row["ranks"] > 1 else "",
-        _around(row, "busbw_bytes_per_s", lambda value: quantity_text(value, "byte/s")),
+        _around(row, "busbw_bytes_per_s", partial(quantity_text, unit="byte/s")),
         str(row["n"]),
     )
 
 
-def _around(row: dict[str, Any], name: str, words: Callable[[float], str]) -> str:
-    """A mean with its interval; nothing where there is none."""
-    middle, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+def _around(row: dict[str, Any], name: str, words: Callable[[float], str], unit: str = "") -> str:
+    """A mean with its interval; nothing where there is none.
+
+    Args:
+        row: of a table.
+        name: column of the mean; its ends are called after it.
+        words: for a value.
+        unit: with which the names of the columns end.
+    """
+    middle, low, high = (row[f"{name}{end}{unit}"] for end in ("", "_low", "_high"))
     if pd.isna(middle):
         return ""
     if pd.isna(low):
@@ -230,33 +237,32 @@ def predictions(page: Page, scaling: Scaling) -> Html:
         tr("by compute"),
         tr("by the exchange"),
         tr("by contention"),
-        tr("mostly"),
         "n",
     )
     groups = [
         Group(f"{case}, {link}", [_prediction_cells(row) for row in own.to_dict("records")])
         for (case, link), own in known.groupby(["case", "link"], sort=False)
     ]
-    return grouped_table(heads, groups, tr("Steps predicted from fewer processes of one link."))
+    words = tr(
+        "Steps predicted from fewer processes of one link; the parts of an error multiply to it. "
+        "Bold: the measured step lies outside the interval."
+    )
+    return grouped_table(heads, groups, words)
 
 
 def _prediction_cells(row: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     place = tr("{more} from {fewer}", more=row["target_ranks"], fewer=row["source_ranks"])
-    predicted = _around(_predicted(row), "step", time_text)
+    predicted = _around(row, "predicted", time_text, "_s")
     if pd.isna(row["measured_s"]):
         return "", (place, predicted, tr("not measured"))
     errors = [tr("absent") if pd.isna(row[e]) else _signed(row[e]) for e in _ERRORS]
-    why = miss_text(row) if misses(row) else ""
     kind = "decided" if row["inside"] is False else ""
-    return kind, (place, predicted, time_text(row["measured_s"]), *errors, why, str(row["n"]))
-
-
-def _predicted(row: dict[str, Any]) -> dict[str, Any]:
-    return {f"step{end}": row[f"predicted{end}_s"] for end in ("", "_low", "_high")}
+    return kind, (place, predicted, time_text(row["measured_s"]), *errors, str(row["n"]))
 
 
 def _signed(percent: float) -> str:
-    text = signed_share_text(percent / 100)
+    """With its sign, in one piece."""
+    text = signed_share_text(percent / 100).replace(" ", "\N{NO-BREAK SPACE}")
     return text if text.startswith(("−", "0.0")) else f"+{text}"
 
 

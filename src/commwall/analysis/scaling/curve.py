@@ -5,7 +5,7 @@ beside leg `full`; so scaling is a ratio of two legs of one launch, and no diffe
 launches enters it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import geometric_mean
 
 from commwall.analysis.columns import Row
@@ -13,7 +13,6 @@ from commwall.analysis.names import PRIMARY, Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import training_case
 from commwall.analysis.result import Analysis
-from commwall.analysis.scaling.links import link_name
 from commwall.records.ladders import Ladder
 from commwall.schema.plan import PlannedPlatform
 from commwall.stats.intervals import geometric_interval
@@ -29,24 +28,24 @@ _MEASURED = (
 """Columns and the quantities that they hold."""
 
 
-def curve_rows(analysis: Analysis, ladders: Sequence[Ladder]) -> Iterator[Row]:
+def curve_rows(analysis: Analysis, links: Mapping[str, Ladder]) -> Iterator[Row]:
     """Table `scaling`: for each training case and link one process alone, then each platform."""
     plan = analysis.evidence.plan
     training = [suite for suite in plan.suites if suite.suite == "training"] if plan else []
     for suite in training:
         for case in suite.cases:
-            for ladder in ladders:
+            for link, ladder in links.items():
                 own = [p for p in ladder.platforms if case in suite.platforms[p.name]]
                 if own:
-                    yield from _case_rows(analysis, ladder, case, own)
+                    yield from _case_rows(analysis, link, case, own)
 
 
 def _case_rows(
-    analysis: Analysis, ladder: Ladder, case: str, platforms: Sequence[PlannedPlatform]
+    analysis: Analysis, link: str, case: str, platforms: Sequence[PlannedPlatform]
 ) -> Iterator[Row]:
     place = {
         "campaign": analysis.evidence.index.campaign,
-        "link": link_name(ladder),
+        "link": link,
         "emulated": is_emulated(platforms[0]),
         "case": case,
         "confidence": analysis.confidence,

@@ -6,12 +6,11 @@ what rings of so many ranks would make of the smaller platform's link
 miss shows what more processes share: a switch, bridges of the host, memory, power.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
-from commwall.analysis.scaling.links import link_name
 from commwall.analysis.steps.links import PlatformLink
 from commwall.analysis.steps.predictions import (
     Measured,
@@ -31,16 +30,16 @@ Step = tuple[PlannedPlatform, PlannedPlatform]
 """From fewer processes to more."""
 
 
-def fewer_rows(analysis: Analysis, ladders: Sequence[Ladder]) -> Iterator[Row]:
+def fewer_rows(analysis: Analysis, links: Mapping[str, Ladder]) -> Iterator[Row]:
     """Table `scaled_steps`: one row for each link, case and pair of numbers of processes."""
     plan, models = analysis.evidence.plan, analysis.steps
-    for ladder in ladders if plan and models else ():
-        assert plan and models  # else there is no ladder to go through
+    for link, ladder in links.items():
+        assert plan and models  # else there is no link of several sizes
         ranks = {platform.name: platform.world_size for platform in ladder.platforms}
         for own in predict_ladder(ladder, plan, models, analysis.confidence):
             row = {
                 "campaign": analysis.evidence.index.campaign,
-                "link": link_name(ladder),
+                "link": link,
                 "case": own.place.case,
                 "source": own.place.source,
                 "target": own.place.target,

@@ -13,8 +13,8 @@ from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.scaling.curve import curve_rows
 from commwall.analysis.scaling.fewer import fewer_rows
+from commwall.analysis.scaling.links import named_ladders
 from commwall.analysis.steps.columns import PREDICTION
-from commwall.records.ladders import ladders
 
 COLUMNS: dict[str, dict[str, str]] = {
     "scaling": {
@@ -70,7 +70,7 @@ class Scaling:
 def scaling_tables(analysis: Analysis) -> Scaling:
     """Both tables; without a link of several sizes they have no rows."""
     plan = analysis.evidence.plan
-    found = ladders(plan) if plan else ()
+    found = named_ladders(plan) if plan else {}
     return Scaling(
         _frame("scaling", curve_rows(analysis, found)),
         _frame("scaled_steps", fewer_rows(analysis, found)),

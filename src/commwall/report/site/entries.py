@@ -4,20 +4,22 @@ Layer: report. Reads index, plan and records through `commwall.analysis`. Everyt
 language spoken when it is made.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import get_args
 
 from commwall.analysis.names import QUANTITIES_OF, is_emulated
 from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts
 from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
 from commwall.language.translate import tr, tr_later
 from commwall.records.ladders import ladders
 from commwall.records.todo import Finding
 from commwall.report.narrative import not_covered_lines, provenance_rows
-from commwall.report.overview import Answer, answers, why_no_verdict
-from commwall.report.pages import pages_for
+from commwall.report.overview import Answer, answer_of, answers, why_no_verdict
+from commwall.report.pages import DECISION, pages_for
 from commwall.report.site.contents import Chapter, Rendered
 from commwall.schema.case import SuiteName
 
@@ -31,8 +33,7 @@ SUITES: dict[SuiteName | None, str] = {
     None: tr_later("The whole campaign"),
 }
 """Suite -> heading of its part of a campaign's page; None: what is about no suite alone."""
-
-FIRST = ("decision", "summary")
+FIRST = (DECISION, "summary")
 """Pages that all others explain."""
 
 
@@ -122,16 +123,19 @@ def weight_of(analysis: Analysis) -> tuple[int, ...]:
 
 def _headlines(analysis: Analysis) -> Iterator[Answer]:
     """The first topic of each comparison; where it counts cases, the ends with their intervals."""
-    asked = comparisons(analysis)
-    told = [answer for answer in answers(analysis) if not answer.control]
-    for comparison, answer in zip(asked, told, strict=True):
-        own = (topic_verdicts(analysis, comparison, topic) for topic in TOPICS)
-        first = next(verdicts for verdicts in own if verdicts)
-        decided = [verdict for verdict in first if verdict.winner and verdict.effect]
-        ordered = sorted(decided, key=lambda verdict: verdict.effect.size if verdict.effect else 0)
-        ends = dict.fromkeys([*ordered[:1], *ordered[-1:]]) if len(first) > 1 else ()
-        details = (f"{verdict.case}: {sentence(verdict, analysis.names)}" for verdict in ends)
-        yield Answer(answer.place, answer.verdict, tuple(details))
+    for comparison in comparisons(analysis):
+        told = (topic_verdicts(analysis, comparison, topic) for topic in TOPICS)
+        if own := next(filter(None, told), None):
+            answer = answer_of(analysis, comparison)
+            yield replace(answer, details=tuple(_ends(analysis, own)) if len(own) > 1 else ())
+
+
+def _ends(analysis: Analysis, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """The smallest and the largest difference that a winner is named for."""
+    sized = [(v.effect.size, v) for v in verdicts if v.winner and v.effect]
+    ordered = [verdict for _, verdict in sorted(sized, key=itemgetter(0))]
+    for verdict in dict.fromkeys([*ordered[:1], *ordered[-1:]]):
+        yield f"{verdict.case}: {sentence(verdict, analysis.names)}"
 
 
 def _parts(chapter: Chapter, analysis: Analysis) -> Iterator[Part]:

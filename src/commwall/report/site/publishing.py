@@ -63,17 +63,16 @@ def publish(
     """
     shutil.rmtree(layout.site_dir(), ignore_errors=True)
     downloads = {campaign: collect_downloads(layout, campaign) for campaign in campaigns}
-    plans = _plans(layout, campaigns)
+    pairs = alike(_plans(layout, campaigns))
     shelf = {
         language: contents_of(layout, tuple(campaigns), language, folder)
         for language, folder in folders_of(languages).items()
     }
     made = templates()
-    for language, contents in shelf.items():
-        frame = Frame(made, shelf, language, f"commwall {origin.version}")
-        writer = Writer(layout, contents, frame, made)
+    for language in shelf:
+        writer = Writer(layout, Frame(made, shelf, language, f"commwall {origin.version}"))
         with speaking(language):
-            Edition(writer, confidence, origin, downloads, alike(plans)).write()
+            Edition(writer, confidence, origin, downloads, pairs).write()
     return layout.landing_path()
 
 
@@ -98,6 +97,11 @@ class Edition:
     pairs: Sequence[tuple[str, str]]
     """Campaigns that may have measured the same."""
 
+    @property
+    def _shown(self) -> Sequence[tuple[str, str]]:
+        """Those of the pairs that get a page."""
+        return self.pairs[:MOST_CHANGES]
+
     def write(self) -> None:
         """Write every page."""
         entries, compared = self._entries()
@@ -117,7 +121,7 @@ class Edition:
         that of others one at a time is in memory.
         """
         entries, compared = [], {}
-        wanted = {name for pair in self.pairs[:MOST_CHANGES] for name in pair}
+        wanted = {name for pair in self._shown for name in pair}
         for chapter in self.writer.contents.chapters:
             try:
                 analysis = analyse_campaign(self.writer.layout, chapter.campaign, self.confidence)
@@ -159,7 +163,7 @@ class Edition:
         self.writer.own(template, path, title, chapter, above, **known)
 
     def _write_changes(self, compared: Mapping[str, Analysis]) -> None:
-        found = changes(compared, self.pairs[:MOST_CHANGES])
+        found = changes(compared, self._shown)
         campaigns = len(self.writer.contents.chapters)
         self.writer.own(
             "compare", COMPARE, tr("Compare"), changes=found, campaigns=campaigns,

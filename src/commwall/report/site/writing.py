@@ -30,9 +30,12 @@ class Writer:
     """Writes the pages of one language, each in its frame."""
 
     layout: Layout
-    contents: Contents
     frame: Frame
-    templates: Environment
+
+    @property
+    def contents(self) -> Contents:
+        """What there is to write."""
+        return self.frame.contents
 
     def own(
         self,
@@ -55,7 +58,7 @@ class Writer:
         """
         place = Place(self.contents.folder, path)
         told = {**known, "place": place, "chapter": chapter, "language": self.contents.language}
-        markup = self.templates.get_template(f"site/{template}.html.j2").render(told)
+        markup = self.frame.templates.get_template(f"site/{template}.html.j2").render(told)
         self._write(markup, path, title, chapter, above)
 
     def rendered(self, page: Rendered, chapter: Chapter | None) -> None:
