@@ -9,7 +9,7 @@ import pytest
 from commwall.cli.main import main
 from commwall.report.html import Group, bullets, grouped_table, joined, paragraph, table
 from commwall.report.review import content
-from commwall.report.review.change import Change
+from commwall.report.review.change import Change, changed_digests
 from commwall.report.review.comparing import page_changes
 from commwall.report.review.content import TooMuch, content_of_page
 from commwall.report.review.numbers import number_changes, quantities, template
@@ -143,6 +143,12 @@ def test_rows_of_one_name_are_told_apart_by_what_follows() -> None:
     (change,) = found(records(A, A), records(A, B))
     assert (change.kind, change.spot.place[1:]) == ("digest", ("bert, p1", "round 1"))
     assert (change.old, change.new) == (A, B)
+
+
+def test_of_several_digests_those_that_differ_are_told() -> None:
+    old, new = f"Code {A}; {A}, torch 2.", f"Code {A}; {B}, torch 2."
+    assert [change.kind for change in found(page(old), page(new))] == ["digest"]
+    assert changed_digests(old, new) == [(A, B)]
 
 
 def test_pictures_are_compared_by_what_they_show() -> None:

@@ -39,10 +39,10 @@ class Change:
     """Those that changed, if nothing else did."""
 
 
-def digest_in(text: str) -> str:
-    """First digits of the first digest in a text."""
-    found = _DIGEST.search(text)
-    return found.group()[:DIGEST_DIGITS] if found else ""
+def changed_digests(old: str, new: str) -> list[tuple[str, str]]:
+    """First digits of each digest that differs between two texts that are else the same."""
+    pairs = zip(_DIGEST.findall(old), _DIGEST.findall(new), strict=False)
+    return [(was[:DIGEST_DIGITS], now[:DIGEST_DIGITS]) for was, now in pairs if was != now]
 
 
 def text_change(spot: Spot, old: str, new: str) -> Change:

@@ -73,7 +73,9 @@ def _pages(place: Path) -> dict[str, Path]:
     """Name of a page -> its file; in a folder notebooks count only where there are no pages."""
     if not place.is_dir():
         return {place.stem: place}
-    files = [*place.rglob(f"*{PAGE}")] or [*place.rglob(f"*{NOTEBOOK}")]
+    found = [path for path in place.rglob("*") if not path.is_dir()]
+    kinds = ([path for path in found if path.suffix == kind] for kind in (PAGE, NOTEBOOK))
+    files = next(filter(None, kinds), [])
     if not files or len(files) > MOST_PAGES:
         raise ReviewError(
             "a folder is no report",
@@ -87,11 +89,12 @@ def _pages(place: Path) -> dict[str, Path]:
 
 def _content(path: Path) -> Content:
     try:
-        text = content_of(path).decode("utf-8", errors="replace")
+        content = content_of(path)
     except OSError as error:
         raise _unfit(path, error.strerror or str(error)) from error
-    if len(text) > LARGEST_PAGE_BYTES:
+    if len(content) > LARGEST_PAGE_BYTES:
         raise _unfit(path, f"more than {LARGEST_PAGE_BYTES:,} byte")
+    text = content.decode("utf-8", errors="replace")
     try:
         return content_of_page(page_of(text, path.name) if path.suffix == NOTEBOOK else text)
     except (TooMuch, ConfigError) as error:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from commwall.report.review.change import Change, Kind, digest_in
+from commwall.report.review.change import Change, Kind, changed_digests
 from commwall.report.review.numbers import NumberChange
 from commwall.report.review.reports import Review
 from commwall.schema.units import significant
@@ -124,7 +124,8 @@ def _lines(change: Change, every: bool) -> Iterator[str]:
 def _both(change: Change) -> str:
     """Old and new text of a cell, and by how much its first number changed."""
     if change.kind == "digest":
-        return f"{digest_in(change.old)} → {digest_in(change.new)}"
+        pairs = changed_digests(change.old, change.new)
+        return ", ".join(f"{was} → {now}" for was, now in pairs)
     told = _effect_text(change.numbers[0], "range") if change.numbers else ""
     return f"{change.old or 'nothing'} → {change.new or 'nothing'}{told}"
 
