@@ -25,13 +25,13 @@ from commwall.report.style import picture
 from commwall.report.switch import switch_note
 
 page = open_page(root, campaign, confidence, language)
-found = scaling_tables(page.analysis)
 narrative.headline(page)
 
 # %% [markdown]
 # ## Verdict
 
 # %%
+found = scaling_tables(page.analysis)
 scaling.verdict(page, found)
 
 # %%
