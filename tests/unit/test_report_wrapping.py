@@ -25,5 +25,9 @@ def test_chinese_breaks_between_characters_and_before_whole_names() -> None:
     assert wrapped("各平台的每瓦时样本数", 8) == ["各平台的", "每瓦时样", "本数"]
 
 
-def test_no_line_begins_with_a_comma() -> None:
-    assert wrapped("一二三四，五", 8) == ["一二三", "四，五"]
+@pytest.mark.parametrize("text", ["一二三四，五", "NVLink三，四", "一二 link，五（六）七（八）"])
+def test_no_line_begins_with_a_sign_that_ends_a_word(text: str) -> None:
+    for columns in (6, 7, 8, 9, 10):
+        lines = wrapped(text, columns)
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        assert not [line for line in lines if line[0] in "，）" or line[-1] == "（"]

@@ -7,8 +7,9 @@ import re
 import textwrap
 from unicodedata import east_asian_width
 
-_WIDE = re.compile(r"([\u2e80-\u9fff\uff00-\uff60][，。；：、）]?)")
-"""A character between two of which a line may end, with the sign that must not begin one."""
+_WIDE, _CLOSING = "\u2e80-\u9fff\uff00-\uff60", "，。；：、）"
+_PIECE = re.compile(rf"\s+|（*(?:[^\s{_WIDE}]+|[{_WIDE}])[{_CLOSING}]*\s*")
+"""What stands together: a Latin word or one wide character, with its signs and spaces."""
 
 
 def columns_of(text: str) -> int:
@@ -18,16 +19,11 @@ def columns_of(text: str) -> int:
 
 def wrapped(text: str, columns: int) -> list[str]:
     """Lines of a text, each no wider than that many columns where words allow it."""
-    if not _WIDE.search(text):
+    if not re.search(f"[{_WIDE}]", text):
         return textwrap.wrap(text, columns)
     lines = [""]
-    for piece in _pieces(text):
+    for piece in _PIECE.findall(text):
         if columns_of(lines[-1] + piece.rstrip()) > columns and lines[-1].strip():
             lines.append("")
         lines[-1] += piece
     return [line.strip() for line in lines]
-
-
-def _pieces(text: str) -> list[str]:
-    """What stands together: a Latin word with its space, or one wide character."""
-    return [piece for part in _WIDE.split(text) for piece in re.findall(r"\s+|\S+\s*", part)]
