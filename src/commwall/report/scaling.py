@@ -190,11 +190,7 @@ def foretold(page: Page, scaling: Scaling) -> Html:
     judged = rows[rows["error_percent"].notna()]
     if judged.empty:
         reasons = rows["reason"].dropna()
-        why = (
-            str(reasons.iloc[0]).partition(": ")[2]
-            if len(reasons)
-            else tr("no case runs with several numbers")
-        )
+        why = str(reasons.iloc[0]) if len(reasons) else tr("no case runs with several numbers")
         words = tr("No step is predicted from fewer processes and measured: {why}.", why=why)
         return joined([paragraph(words, "verdict")], "card")
     return joined(_foretold_card(page, own) for _, own in judged.groupby("link", sort=False))
