@@ -62,7 +62,7 @@ scaling.foretold(page, found)
 scaling.predictions(page, found)
 
 # %%
-scaling.rule()
+scaling.rule(found)
 
 # %% [markdown]
 # ## What this does not show

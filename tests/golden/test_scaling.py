@@ -151,4 +151,4 @@ def test_what_lacks_a_leg_says_so(tmp_path: Path) -> None:
     alone = found.scaling[found.scaling["ranks"] == 1]
     assert alone["reason"].str.contains("leg single").all() and (alone["n"] == 0).all()
     assert (found.scaled_steps["n"] == 0).all()
-    assert found.scaled_steps["reason"].str.startswith("source: leg packed").all()
+    assert found.scaled_steps["reason"].str.startswith("leg packed").all()

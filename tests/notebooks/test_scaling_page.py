@@ -131,6 +131,7 @@ def test_a_campaign_of_one_size_says_so(tmp_path: Path) -> None:
     none = scaling_tables(page.analysis)
     assert "No link has a usable round" in scaling.verdict(page, none).markup
     assert "no case runs with several numbers" in scaling.foretold(page, none).markup
+    assert scaling.predictions(page, none).markup == scaling.rule(none).markup == ""
     assert "No link was measured" in scaling.curve(page, none).markup
     assert str(scaling_figure(page, none).get_label()).startswith("Scaling: no link")
 

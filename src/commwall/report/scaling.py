@@ -80,7 +80,7 @@ def _most_text(page: Page, rows: pd.DataFrame, ranks: int) -> str:
         return ""
     return tr(
         "{link}: {ranks} {processes} train {times} times as fast as one, {shares} of {ranks}.",
-        link=str(rows["link"].iloc[0]),
+        link=tr(str(rows["link"].iloc[0])),
         ranks=ranks,
         processes=_processes(page),
         times=_span(ranks * known, significant),
@@ -140,7 +140,7 @@ def curve(page: Page, scaling: Scaling) -> Html:
         "n",
     )
     groups = [
-        Group(f"{case}, {link}", [_curve_cells(row) for row in own.to_dict("records")])
+        Group(f"{case}, {tr(link)}", [_curve_cells(row) for row in own.to_dict("records")])
         for (case, link), own in rows.groupby(["case", "link"], sort=False)
     ]
     words = tr(
@@ -212,7 +212,7 @@ def _foretold_text(page: Page, rows: pd.DataFrame) -> str:
     return tr(
         "{link}, {target} {processes} from {source}: steps are off by {median} in the median, by "
         "{worst} at worst ({case}).",
-        link=worst["link"],
+        link=tr(worst["link"]),
         target=worst["target_ranks"],
         source=worst["source_ranks"],
         processes=_processes(page),
@@ -227,7 +227,7 @@ def predictions(page: Page, scaling: Scaling) -> Html:
     rows = scaling.scaled_steps
     known = rows[rows["n"] > 0]
     if known.empty:
-        return paragraph(tr("No case has what the model needs."), "missing")
+        return Html("")  # `foretold` has said why
     level = _level(page)
     heads = (
         tr("{processes}, from", processes=_processes(page)),
@@ -240,7 +240,7 @@ def predictions(page: Page, scaling: Scaling) -> Html:
         "n",
     )
     groups = [
-        Group(f"{case}, {link}", [_prediction_cells(row) for row in own.to_dict("records")])
+        Group(f"{case}, {tr(link)}", [_prediction_cells(row) for row in own.to_dict("records")])
         for (case, link), own in known.groupby(["case", "link"], sort=False)
     ]
     words = tr(
@@ -266,9 +266,10 @@ def _signed(percent: float) -> str:
     return text if text.startswith(("−", "0.0")) else f"+{text}"
 
 
-def rule() -> Html:
-    """How a step of more processes follows from fewer."""
-    return bullets(map(tr, RULE))
+def rule(scaling: Scaling) -> Html:
+    """How a step of more processes follows from fewer, where one does."""
+    foretold_any = (scaling.scaled_steps["n"] > 0).any()
+    return bullets(map(tr, RULE)) if foretold_any else Html("")
 
 
 def not_shown() -> Html:

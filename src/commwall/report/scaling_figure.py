@@ -32,7 +32,7 @@ def scaling_figure(page: Page, scaling: Scaling) -> Figure:
     figure.legend(
         handles=[
             *(
-                Line2D([], [], color=look.color, marker=look.marker, label=link)
+                Line2D([], [], color=look.color, marker=look.marker, label=tr(link))
                 for link, look in looks.items()
             ),
             Line2D([], [], color=MUTED, linestyle=":", label=tr("as many times one alone")),

@@ -48,7 +48,7 @@ def fewer_rows(analysis: Analysis, links: Mapping[str, Ladder]) -> Iterator[Row]
                 "confidence": analysis.confidence,
             }
             if isinstance(own, Unpredicted):
-                yield {**row, "n": 0, "reason": own.reason}
+                yield {**row, "n": 0, "reason": own.why}
             else:
                 yield {**row, **prediction_columns(own)}
 
