@@ -14,14 +14,14 @@ from babel.messages.extract import extract_from_file
 
 from commwall.language.catalogues import NOT_DONE, translations, write
 from commwall.language.markdown import paragraphs
-from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
+from commwall.language.translate import ENGLISH, LANGUAGES
 from commwall.schema.claims import ClaimsFile
 from commwall.schema.config import PlatformConfig
 from commwall.schema.metric import DESIGN
 from commwall.schema.metrics import METRICS
 from commwall.schema.parsing import parse_model, parse_yaml
 
-PACKAGE = CATALOGUES.parent
+PACKAGE = Path("src/commwall")
 PLACES = {"tr": 0, "trn": 1, "tr_later": 0, "phrase": 0, "Asked": 0}
 """Function -> which of its arguments is the message."""
 IN_TEMPLATES = {"tr": None, "_": None}
@@ -32,9 +32,9 @@ def messages(root: Path) -> dict[str, set[str]]:
     """Catalogue -> messages that belong into it; one that several rooms use is in the first.
 
     Args:
-        root: the checkout, for its notebooks and its files of claims and campaigns.
+        root: the checkout.
     """
-    rooms = sorted(path for path in PACKAGE.iterdir() if path.is_dir())
+    rooms = sorted(path for path in (root / PACKAGE).iterdir() if path.is_dir())
     found = {room.name: set(_of_modules(room)) | set(_of_templates(room)) for room in rooms}
     found["metrics"] = set(_of_metrics())
     found["notebooks"] = set(_of_notebooks(root / "notebooks"))
@@ -51,7 +51,7 @@ def update(root: Path) -> dict[str, int]:
     """Bring all catalogues up to date; returns how many messages of each have no translation."""
     wanted, missing = messages(root), {}
     for language in LANGUAGES.keys() - {ENGLISH}:
-        folder = CATALOGUES / language
+        folder = root / PACKAGE / "language" / language
         known = translations(folder)
         for path in folder.glob("*.po"):
             if path.stem not in wanted:
