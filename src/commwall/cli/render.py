@@ -1,4 +1,7 @@
-"""`commwall render`: execute a notebook and write its page, of the decision report a PDF, too."""
+"""`commwall render`: execute a notebook and write its page, of the decision report a PDF, too.
+
+Layer: cli. What sets the PDF is loaded for that page alone: it takes as long as all the rest.
+"""
 
 import argparse
 from pathlib import Path
@@ -7,7 +10,6 @@ from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.language.translate import ENGLISH, LANGUAGES
 from commwall.records.layout import Layout
-from commwall.report.decision.sheet import write_sheet
 from commwall.report.pages import DECISION
 from commwall.report.render import render
 
@@ -33,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     asked = arguments.campaign, arguments.notebook
     written = [*render(layout, *asked, confidence, arguments.timeout, arguments.language)]
     if arguments.campaign and arguments.notebook == DECISION:
+        from commwall.report.decision.sheet import write_sheet
+
         written.append(write_sheet(layout, arguments.campaign, confidence, arguments.language))
     for path in written:
         print(path.relative_to(root))
