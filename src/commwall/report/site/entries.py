@@ -111,14 +111,14 @@ def unreadable(chapter: Chapter, problem: str) -> Entry:
 def weight_of(analysis: Analysis) -> tuple[int, ...]:
     """How telling a campaign is, as a key to sort by.
 
-    First those that name a winner between links that exist, then between emulated ones, then those
-    that cannot tell; among them, the more rounds the more telling.
+    Links that exist come before emulated ones; among them, campaigns that name a winner come first,
+    then those with more rounds.
     """
     own = [verdict for verdict in analysis.primary if not verdict.comparison.control]
     plan = analysis.evidence.plan
     real = not any(map(is_emulated, plan.platforms if plan else ()))
     decided = any(verdict.winner for verdict in own)
-    return decided and real, decided, real, max((verdict.n for verdict in own), default=0)
+    return real, decided, max((verdict.n for verdict in own), default=0)
 
 
 def _headlines(analysis: Analysis) -> Iterator[Answer]:
