@@ -1,5 +1,6 @@
 """Runs that are ended from outside: the next one completes, and no process is left."""
 
+import base64
 import os
 import random
 import signal
@@ -101,6 +102,15 @@ def test_orphan_holds_the_device_until_it_is_gone(warm: Checkout) -> None:
     for pid in orphans:
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not warm.alive(), DIES_WITHIN_S)
+    _completes(warm, kept)
+
+
+def test_a_job_killed_after_its_last_word_hides_no_work(warm: Checkout) -> None:
+    """Snakemake had not yet cleared its own marker of the job that made the environment."""
+    kept = warm.records()
+    warm.path("slow", 2).unlink()
+    marker = base64.b64encode(b".envs/bench/manifest.json").decode()
+    (warm.root / ".snakemake/incomplete" / marker).touch()
     _completes(warm, kept)
 
 

@@ -60,7 +60,7 @@ def test_profiles_keep_what_a_killed_run_needs() -> None:
         yaml.safe_load((SOURCE / f"profiles/{name}/config.yaml").read_text(encoding="utf-8"))
         for name in ("default", "slurm")
     )
-    assert default["rerun-incomplete"] and default["nolock"] and default["keep-going"]
+    assert default["ignore-incomplete"] and default["nolock"] and default["keep-going"]
     assert not default.get("keep-incomplete")
     assert not default.keys() & slurm.keys(), "the default holds behind Slurm as well"
     assert slurm["set-threads"]["measure_suite"] > 0
