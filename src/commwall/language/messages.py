@@ -40,6 +40,7 @@ def messages(root: Path) -> dict[str, set[str]]:
     found["notebooks"] = set(_of_notebooks(root / "notebooks"))
     found["claim_files"] = set(_of_claim_files(root / "config" / "facts" / "claims"))
     found["campaign_files"] = set(_of_campaign_files(root / "config" / "campaigns"))
+    found["assumptions"] = set(_of_assumptions(root / "config" / "economics.yaml"))
     known: set[str] = set()
     for name, texts in found.items():
         found[name] = texts - known
@@ -105,6 +106,12 @@ def _of_campaign_files(folder: Path) -> Iterator[str]:
         for asked in data["platforms"].values():
             label = parse_model(PlatformConfig, asked, path.name).treatment.label
             yield from (label.title, label.stands_for, label.does_not_cover)
+
+
+def _of_assumptions(path: Path) -> Iterator[str]:
+    """What the assumptions that come with the project say in words."""
+    data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+    yield from (data["title"], data["difference"].strip(), data["source"])
 
 
 def _of_metrics() -> Iterator[str]:

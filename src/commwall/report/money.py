@@ -171,7 +171,7 @@ def _remarks(money: Money, foremost: Judged) -> Iterator[str]:
         yield tr("No verdict for the mix: {why}.", why=money.no_mix)
     if words := break_even_text(foremost):
         yield words
-    yield tr("The prices stand for: {difference}", difference=money.scenario.difference.strip())
+    yield tr("The prices stand for: {difference}", difference=tr(money.scenario.difference.strip()))
 
 
 def verdict_table(money: MoneyPage) -> Html:
@@ -299,7 +299,7 @@ def assumptions_table(money: MoneyPage) -> Html:
     heads = (tr("number"), tr("value, and its range"), tr("source"), tr("date"))
     words = tr(
         "{title}. Results are in {currency}.",
-        title=first.scenario.title,
+        title=tr(first.scenario.title),
         currency=first.scenario.currency,
     )
     return table(heads, assumption_rows(first, money.confidence), words)
@@ -308,5 +308,5 @@ def assumptions_table(money: MoneyPage) -> Html:
 def not_shown(money: MoneyPage) -> Html:
     """What the answers do not contain."""
     gaps = dict.fromkeys(line for _, judged in money.judged for line in left_out(judged.middle))
-    prices = (f"{each.sides}: {each.scenario.difference.strip()}" for each in money.priced)
+    prices = (f"{each.sides}: {tr(each.scenario.difference.strip())}" for each in money.priced)
     return bullets((*gaps, *map(tr, NOT_COUNTED), *prices))

@@ -213,9 +213,7 @@ def _energy(analysis: Analysis, asked: Asked | None) -> Iterator[str]:
 
 
 def _not_measured(analysis: Analysis) -> tuple[str, ...]:
-    plan = analysis.evidence.plan
-    left_out = (_named(each.what, each.reason) for each in (plan.left_out if plan else ()))
-    lines = [*_absent(analysis), *not_covered_lines(analysis), *left_out]
+    lines = [*_absent(analysis), *not_covered_lines(analysis), *_impossible(analysis)]
     more = len(lines) - MOST_LINES
     rest = [tr("{n} more: pages Summary and Platforms.", n=more)] if more > 0 else []
     return (*lines[:MOST_LINES], *rest)
@@ -223,6 +221,17 @@ def _not_measured(analysis: Analysis) -> tuple[str, ...]:
 
 def _named(name: str, what: str) -> str:
     return tr("{name}: {what}", name=name, what=what)
+
+
+def _impossible(analysis: Analysis) -> Iterator[str]:
+    """How much of the campaign is for other machines; which, only engineers ask."""
+    plan = analysis.evidence.plan
+    if count := len(plan.left_out) if plan else 0:
+        yield trn(
+            "{n} thing that the campaign asks for does not exist on this machine: page Platforms.",
+            "{n} things that the campaign asks for do not exist on this machine: page Platforms.",
+            count,
+        )
 
 
 def _absent(analysis: Analysis) -> Iterator[str]:

@@ -16,8 +16,9 @@ NO_VERDICT = tr_later("No verdict: {why}.")
 NO_COMPARISON = tr_later("the campaign compares no links")
 NO_GAIN = tr_later("no workload has a gain")
 ASSUMED = tr_later(
-    'Prices, hours and people are those of "{scenario}", each drawn from its range; put yours '
-    "into config/economics.yaml. {difference}"
+    'Each draw takes prices, hours and people of "{scenario}" anew from their ranges; an answer is '
+    "named only where the middle {level} % of the draws agree. Costs contain the people who wait "
+    "for a training. Put your numbers into config/economics.yaml. {difference}"
 )
 
 
@@ -40,7 +41,9 @@ def _answered(money: Money, judged: Judged, confidence: float) -> Iterator[str]:
     if prices := list(_prices(money.scenario, judged, confidence)):
         yield tr("Price: {sides}.", sides=clauses(prices))
     scenario = money.scenario
-    yield tr(ASSUMED, scenario=scenario.title, difference=scenario.difference.strip())
+    words = tr(scenario.title), tr(scenario.difference.strip())
+    level = f"{100 * confidence:g}"
+    yield tr(ASSUMED, scenario=words[0], difference=words[1], level=level)
 
 
 def _prices(scenario: Scenario, judged: Judged, confidence: float) -> Iterator[str]:
