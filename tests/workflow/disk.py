@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -42,9 +42,12 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 def fill(disk: Path) -> Path:
-    """Fill a disk; returns the file that does it."""
+    """Fill a disk that others write to as well; returns the file that does it."""
     filler = disk / "filler"
-    filler.write_bytes(bytes(shutil.disk_usage(disk).free))
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(2**20)):
+            pass
+    assert shutil.disk_usage(disk).free == 0
     return filler
 
 
