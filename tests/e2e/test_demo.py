@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from commwall.report.pages import PAGES
+from commwall.language.translate import LANGUAGES, folder_of
+from commwall.report.pages import pages_for
 from tests.workflow.checkout import SOURCE, plain_environment
 
 REPORT_TIMEOUT_S = 600
@@ -132,14 +133,17 @@ def test_second_run_does_nothing(demo: Demo) -> None:
     assert again.stdout.splitlines()[-1] == CLOSING_LINE
 
 
-def test_pages_tables_and_notebooks_are_published(demo: Demo) -> None:
-    site = demo.root / "results/site"
-    folder = site / demo.campaign
-    assert (site / "index.html").stat().st_size > 0
-    for name in PAGES:
-        assert (folder / f"{name}.html").stat().st_size > 0
-        assert (folder / f"{name}.ipynb").stat().st_size > 0
-    assert list(folder.rglob("*.csv")) and list(folder.rglob("*.parquet"))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pages_tables_and_notebooks_are_published(demo: Demo, language: str) -> None:
+    site, of_language = demo.root / "results/site", folder_of(language)
+    downloads = site / "downloads" / demo.campaign
+    assert (site / of_language / "index.html").stat().st_size > 0
+    for name in pages_for({"training", "memory", "collectives"}):
+        assert (site / of_language / demo.campaign / f"{name}.html").stat().st_size > 0
+        assert (downloads / "notebooks" / of_language / f"{name}.ipynb").stat().st_size > 0
+    assert (site / of_language / demo.campaign / "decision.pdf").stat().st_size > 0
+    tables = downloads / "tables"
+    assert list(tables.glob("*.csv")) and list(tables.glob("*.parquet"))
 
 
 def test_snakemake_packs_its_own_report(demo: Demo) -> None:
