@@ -44,7 +44,7 @@ class Layout:
 
     def record_path(self, campaign: str, platform: str, suite: str, case: str, round_: int) -> Path:
         """The record of one case on one platform in one round."""
-        return self.records_dir(campaign).joinpath(platform, suite, case, f"r{round_:02d}.json")
+        return self.records_dir(campaign) / f"{platform}/{suite}/{case}/r{round_:02d}.json"
 
     def path_of(self, record: RecordId) -> Path:
         """The place where a record of that identity belongs."""

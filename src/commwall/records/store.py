@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -227,16 +228,19 @@ def clear_parts(folder: Path) -> None:
         part.unlink(missing_ok=True)
 
 
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
+_quoted = lru_cache(maxsize=1024)(json.dumps)
+"""Keys: an index of many records has the same few again and again."""
+
+
 def _indented(value: Any, indent: str) -> str:
     deeper = indent + "  "
     if isinstance(value, dict) and value:
-        rows = [
-            f"{deeper}{json.dumps(key)}: {_indented(item, deeper)}" for key, item in value.items()
-        ]
+        rows = [f"{deeper}{_quoted(key)}: {_indented(item, deeper)}" for key, item in value.items()]
         return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         return "[\n" + ",\n".join(deeper + _indented(i, deeper) for i in value) + f"\n{indent}]"
-    return json.dumps(value, ensure_ascii=False)
+    return _ON_ONE_LINE.encode(value)
 
 
 def _record_error(path: Path, found: str) -> RecordError:
