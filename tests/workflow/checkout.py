@@ -28,7 +28,7 @@ MADE = (
     *("results/*/tables", "results/*/notebooks", "results/pages"),
 )
 """What a run makes and git does not keep."""
-RUN_TIMEOUT_S = 120
+RUN_TIMEOUT_S = 300
 DRIVER = ".envs/driver/bin/python"
 
 
