@@ -15,7 +15,6 @@ save 75 and take 125. A step takes as long as its slower rank.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +23,12 @@ from commwall.schema.case import Case, Leg, SuiteName, TrainingCase, Windows
 from commwall.schema.mitigation import Mitigation, PriceCase, StepCase
 from commwall.schema.plan import Comparison, Plan, PlannedSuite
 from commwall.schema.record import (
-    MachineFacts,
-    Protocol,
     Record,
-    RecordId,
-    SoftwareFacts,
-    Status,
 )
-from commwall.schema.result import RuntimeFacts, Series
+from commwall.schema.result import Series
 from tests import samples
 from tests.golden.build import FAST, SLOW, platform, steps
+from tests.golden.planned import planned_record, software
 
 CAMPAIGN = "golden-mitigations"
 ROUNDS = 3
@@ -105,38 +100,15 @@ def plan() -> Plan:
 
 def record(name: str, case: str, round_: int) -> Record:
     """The golden record of a platform, case and round."""
-    golden = plan()
     suite: SuiteName = "training" if case in TRAINING else "mitigations"
-    return Record(
-        digest="",
-        id=RecordId(
-            campaign=CAMPAIGN,
-            platform=name,
-            suite=suite,
-            case=case,
-            round=round_,
-            round_id=f"{suite}-round-{round_}",
-        ),
-        measured_at=datetime(2026, 1, 1, 12, round_, tzinfo=UTC),
-        status=Status(state="ok"),
-        case=golden.suite(suite).cases[case],
-        protocol=Protocol(version="1", freshness_key=f"{suite}-1-golden"),
-        platform=golden.platform(name),
-        machine=MachineFacts(fingerprint="golden-machine", cpu_model="Golden CPU", cpu_count=2),
-        software=SoftwareFacts(
-            python="3.11.0",
-            lock_digest="1" * 64,
-            packages_digest="2" * 64,
-            code_digest="3" * 64,
-            argv=("commwall", "measure", CAMPAIGN, suite),
-            variables={},
-            runtime=RuntimeFacts(
-                torch="2.13.0", device_names=("cpu", "cpu"), threads_per_rank=1,
-                bucket_bytes=(8_000_000,),
-            ),
-        ),
+    return planned_record(
+        plan(),
+        name,
+        case,
+        round_,
+        software=software(CAMPAIGN, suite, bucket_bytes=(8_000_000,)),
         series=tuple(_series(name, case, round_)),
-    ).sealed()  # fmt: skip
+    )
 
 
 def _series(name: str, case: str, round_: int) -> Iterable[Series]:

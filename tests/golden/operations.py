@@ -15,23 +15,20 @@ A group takes as long as its slower rank, which changes from group to group.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from commwall.records.layout import Layout
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName
 from commwall.schema.plan import Comparison, Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import (
-    MachineFacts,
-    Protocol,
     Record,
-    RecordId,
-    SoftwareFacts,
     Status,
 )
-from commwall.schema.result import RuntimeFacts, Series
+from commwall.schema.result import Series
 from tests import samples
 from tests.golden.build import AGAIN, FAST, SLOW, platform
+from tests.golden.planned import planned_record
 
 CAMPAIGN = "golden-operations"
 ROUNDS = 3
@@ -80,28 +77,12 @@ def _planned(suite: SuiteName, cases: Mapping[str, Case]) -> PlannedSuite:
 
 def record(name: str, case: str, round_: int, where: PlannedPlatform | None = None) -> Record:
     """The golden record of a platform, case and round."""
-    golden = plan()
-    suite: SuiteName = "memory" if case in MEMORY else "collectives"
-    skipped = case == "to-device"
-    return Record(
-        digest="",
-        id=RecordId(
-            campaign=CAMPAIGN,
-            platform=name,
-            suite=suite,
-            case=case,
-            round=round_,
-            round_id=f"{suite}-round-{round_}",
-        ),
-        measured_at=datetime(2026, 1, 1, 12, round_, tzinfo=UTC),
-        status=Status(state="skipped", detail=SKIPPED) if skipped else Status(state="ok"),
-        case=golden.suite(suite).cases[case],
-        protocol=Protocol(version="1", freshness_key=f"{suite}-1-golden"),
-        platform=where or golden.platform(name),
-        machine=MachineFacts(fingerprint="golden-machine", cpu_model="Golden CPU", cpu_count=2),
-        software=_software(suite),
-        series=() if skipped else tuple(_series(name, case, round_)),
-    ).sealed()
+    own: dict[str, Any] = {"series": tuple(_series(name, case, round_))}
+    if case == "to-device":
+        own = {"series": (), "status": Status(state="skipped", detail=SKIPPED)}
+    if where:
+        own["platform"] = where
+    return planned_record(plan(), name, case, round_, **own)
 
 
 def records() -> tuple[Record, ...]:
@@ -119,18 +100,6 @@ def write_campaign(root: Path) -> Layout:
     layout = samples.write_campaign(root, plan(), records())
     samples.write_index(layout, CAMPAIGN)
     return layout
-
-
-def _software(suite: SuiteName) -> SoftwareFacts:
-    return SoftwareFacts(
-        python="3.11.0",
-        lock_digest="1" * 64,
-        packages_digest="2" * 64,
-        code_digest="3" * 64,
-        argv=("commwall", "measure", CAMPAIGN, suite),
-        variables={},
-        runtime=RuntimeFacts(torch="2.13.0", device_names=("cpu", "cpu"), threads_per_rank=1),
-    )
 
 
 def _series(name: str, case: str, round_: int) -> Iterable[Series]:

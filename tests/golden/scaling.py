@@ -22,19 +22,19 @@ longer, in round 3 less by the same factor.
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from commwall.records.layout import Layout
-from commwall.schema.case import Case, CollectivesCase, Leg, SuiteName, TrainingCase
+from commwall.schema.case import CollectivesCase, Leg, TrainingCase
 from commwall.schema.plan import Comparison, Plan, PlannedPlatform, PlannedSuite
-from commwall.schema.record import GpuFacts, Protocol, Record, RecordId, Status
+from commwall.schema.record import GpuFacts, Record
 from commwall.schema.result import Series
 from commwall.schema.treatment import Label, NativeLink, NcclVariables, Treatment
 from tests import samples
 from tests.golden import build
 from tests.golden.gpus import FACTS, GPU
 from tests.golden.operations import operation
+from tests.golden.planned import planned_record, planned_records
 from tests.golden.steps import BACKWARD_MS, BUCKETS, FACTOR, NOSYNC_MS, READY_MS
 
 CAMPAIGN = "golden-scaling"
@@ -110,8 +110,6 @@ def plan() -> Plan:
 def record(name: str, case: str, round_: int) -> Record:
     """The record of a platform, case and round."""
     golden, template = plan(), build.record(build.FAST, 1)
-    suite: SuiteName = "training" if case in CASES else "collectives"
-    resolved: Case = golden.suite(suite).cases[case]
     runtime = template.software.runtime
     assert runtime is not None
     ranks = golden.platform(name).world_size
@@ -120,35 +118,22 @@ def record(name: str, case: str, round_: int) -> Record:
         GpuFacts(name=GPU, uuid_digest=str(index) * 12, memory_bytes=141 * 10**9)
         for index in range(max(SIZES))
     )
-    return Record(
-        digest="",
-        id=RecordId(
-            campaign=CAMPAIGN,
-            platform=name,
-            suite=suite,
-            case=case,
-            round=round_,
-            round_id=f"{suite}-round-{round_}",
-        ),
-        measured_at=datetime(2026, 1, 1, 12, round_, tzinfo=UTC),
-        status=Status(state="ok"),
-        case=resolved,
-        protocol=Protocol(version="1", freshness_key=f"{suite}-1-golden"),
-        platform=golden.platform(name),
+    return planned_record(
+        golden,
+        name,
+        case,
+        round_,
         machine=template.machine.model_copy(update={"gpus": gpus, "peer_access": True}),
         software=template.software.model_copy(
             update={"runtime": own, "variables": {"NCCL_NVLS_ENABLE": "0"}}
         ),
         series=tuple(_series(name, case, ranks, FACTOR[round_ - 1])),
-    ).sealed()
+    )
 
 
 def records() -> Iterator[Record]:
     """All golden records."""
-    for suite in plan().suites:
-        for name, cases in suite.platforms.items():
-            for case in cases:
-                yield from (record(name, case, round_) for round_ in range(1, ROUNDS + 1))
+    return planned_records(plan(), ROUNDS, record)
 
 
 def write_campaign(root: Path, change: Change = lambda r: r) -> Layout:

@@ -14,7 +14,6 @@ on the fast link and 8, 6.4 and 10 ms on the slow one, 4 prompts of 25 tokens 10
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from commwall.records.layout import Layout
@@ -22,18 +21,14 @@ from commwall.schema.case import Case, SuiteName
 from commwall.schema.inference import InferenceCase
 from commwall.schema.plan import Comparison, Plan, PlannedSuite
 from commwall.schema.record import (
-    MachineFacts,
-    Protocol,
     Record,
-    RecordId,
-    SoftwareFacts,
-    Status,
 )
-from commwall.schema.result import Gap, RuntimeFacts, Series
+from commwall.schema.result import Gap, Series
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.volumes import sent_bytes, token_sent_bytes
 from tests import samples
 from tests.golden.build import FAST, SLOW, platform
+from tests.golden.planned import planned_record
 
 CAMPAIGN = "golden-splits"
 ROUNDS = 3
@@ -92,29 +87,15 @@ def _planned(suite: SuiteName, cases: dict[str, Case]) -> PlannedSuite:
 
 def record(name: str, case: str, round_: int) -> Record:
     """The golden record of a platform, case and round."""
-    golden = plan()
-    suite: SuiteName = "strategies" if case in STRATEGIES else "inference"
     counted = name == FAST
-    return Record(
-        digest="",
-        id=RecordId(
-            campaign=CAMPAIGN,
-            platform=name,
-            suite=suite,
-            case=case,
-            round=round_,
-            round_id=f"{suite}-round-{round_}",
-        ),
-        measured_at=datetime(2026, 1, 1, 12, round_, tzinfo=UTC),
-        status=Status(state="ok"),
-        case=golden.suite(suite).cases[case],
-        protocol=Protocol(version="1", freshness_key=f"{suite}-1-golden"),
-        platform=golden.platform(name),
-        machine=MachineFacts(fingerprint="golden-machine", cpu_model="Golden CPU", cpu_count=2),
-        software=_software(suite),
+    return planned_record(
+        plan(),
+        name,
+        case,
+        round_,
         series=tuple(_steps(name, case, round_) if case in STRATEGIES else _answers(name, round_)),
         gaps=() if counted else (Gap(what="step_sent_bytes", reason=UNCOUNTED),),
-    ).sealed()
+    )
 
 
 def records() -> tuple[Record, ...]:
@@ -132,18 +113,6 @@ def write_campaign(root: Path) -> Layout:
     layout = samples.write_campaign(root, plan(), records())
     samples.write_index(layout, CAMPAIGN)
     return layout
-
-
-def _software(suite: SuiteName) -> SoftwareFacts:
-    return SoftwareFacts(
-        python="3.11.0",
-        lock_digest="1" * 64,
-        packages_digest="2" * 64,
-        code_digest="3" * 64,
-        argv=("commwall", "measure", CAMPAIGN, suite),
-        variables={},
-        runtime=RuntimeFacts(torch="2.13.0", device_names=("cpu", "cpu"), threads_per_rank=1),
-    )
 
 
 def _steps(name: str, case: str, round_: int) -> Iterable[Series]:

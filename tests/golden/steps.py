@@ -30,18 +30,18 @@ are those above.
 
 import sys
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from commwall.records.layout import Layout
-from commwall.schema.case import Case, CollectivesCase, Leg, SuiteName, TrainingCase
+from commwall.schema.case import CollectivesCase, Leg, TrainingCase
 from commwall.schema.plan import Comparison, Plan, PlannedPlatform, PlannedSuite
-from commwall.schema.record import Protocol, Record, RecordId, Status
+from commwall.schema.record import Record
 from commwall.schema.result import Series
 from commwall.schema.treatment import Label, NativeLink, NcclVariables, Treatment
 from tests import samples
 from tests.golden import build
 from tests.golden.operations import operation
+from tests.golden.planned import planned_record, planned_records
 
 CAMPAIGN = "golden-steps"
 ROUNDS = 3
@@ -135,35 +135,20 @@ def record(name: str, case: str, round_: int) -> Record:
     runtime = template.software.runtime
     assert runtime is not None
     own = runtime.model_copy(update={"device_names": ("a GPU", "a GPU"), "bucket_bytes": BUCKETS})
-    suite: SuiteName = "training" if case in STAGED_MS else "collectives"
-    resolved: Case = golden.suite(suite).cases[case]
-    return Record(
-        digest="",
-        id=RecordId(
-            campaign=CAMPAIGN,
-            platform=name,
-            suite=suite,
-            case=case,
-            round=round_,
-            round_id=f"{suite}-round-{round_}",
-        ),
-        measured_at=datetime(2026, 1, 1, 12, round_, tzinfo=UTC),
-        status=Status(state="ok"),
-        case=resolved,
-        protocol=Protocol(version="1", freshness_key=f"{suite}-1-golden"),
-        platform=golden.platform(name),
+    return planned_record(
+        golden,
+        name,
+        case,
+        round_,
         machine=template.machine,
         software=template.software.model_copy(update={"runtime": own}),
         series=tuple(_series(name, case, FACTOR[round_ - 1])),
-    ).sealed()
+    )
 
 
 def records() -> Iterable[Record]:
     """All golden records."""
-    for suite in plan().suites:
-        for name, cases in suite.platforms.items():
-            for case in cases:
-                yield from (record(name, case, round_) for round_ in range(1, ROUNDS + 1))
+    return planned_records(plan(), ROUNDS, record)
 
 
 def write_campaign(root: Path, change: Change = lambda r: r) -> Layout:
