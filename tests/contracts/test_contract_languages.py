@@ -7,10 +7,10 @@ import pytest
 
 from commwall.language.catalogues import NOT_DONE, read
 from commwall.language.messages import PLACES, messages
-from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES
+from commwall.language.translate import CATALOGUES
 from tests.contracts.tree import ROOT, gather, sources
+from tests.languages import OTHERS
 
-OTHERS = sorted(LANGUAGES.keys() - {ENGLISH})
 PLACEHOLDER = re.compile(r"\{\w+\}")
 
 

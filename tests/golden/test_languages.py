@@ -1,6 +1,5 @@
 """What the analysis says of golden records in every language: same numbers, no English left."""
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -21,15 +20,11 @@ from commwall.analysis.wording import (
     spread_text,
     values_text,
 )
-from commwall.language.translate import ENGLISH, LANGUAGES, speaking
+from commwall.language.translate import ENGLISH, speaking
 from commwall.records.layout import Layout
 from commwall.schema.record import Record
 from tests.golden.many import CAMPAIGN, write_campaign
-
-OTHERS = sorted(LANGUAGES.keys() - {ENGLISH})
-NUMBER = re.compile(r"\d[\d.,]*\d|\d")
-ENGLISH_WORDS = re.compile(r"[a-z']{2,}(?: [a-z']{2,}){2,}", re.IGNORECASE)
-"""Three words in a row: names of cases, metrics and units have fewer."""
+from tests.languages import ENGLISH_WORDS, NUMBER, OTHERS
 
 
 @pytest.fixture(scope="module")

@@ -15,15 +15,15 @@ from matplotlib.text import Text
 
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.language.catalogues import translations
-from commwall.language.translate import CATALOGUES, ENGLISH, LANGUAGES, speaking
+from commwall.language.translate import CATALOGUES, ENGLISH, speaking
 from commwall.report import energy, figures, limits, power_trace
 from commwall.report.page import Page, open_page
 from commwall.report.style import chinese_typeface
 from commwall.schema.case import LEGS
 from tests.golden import gpus, many
+from tests.languages import OTHERS
 from tests.notebooks.inline import page as executed_page
 
-OTHERS = sorted(LANGUAGES.keys() - {ENGLISH})
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 ENGLISH_WORD = re.compile(r"[A-Za-z]*[a-z]{3,}")
 DRAWN: dict[str, Callable[[Page], Figure]] = {

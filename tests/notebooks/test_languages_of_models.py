@@ -31,11 +31,9 @@ from tests.golden import gpus, steps
 from tests.golden import mitigations as golden_mitigations
 from tests.golden import operations as golden_operations
 from tests.golden.test_money import assume
+from tests.languages import ENGLISH_WORDS, OTHERS
 from tests.notebooks.test_languages import numbers
 
-OTHERS = sorted(LANGUAGES.keys() - {ENGLISH})
-ENGLISH_WORDS = re.compile(r"[a-z']{2,}(?: [a-z']{2,}){2,}", re.IGNORECASE)
-"""Three words in a row: names of cases, metrics and units have fewer."""
 OPERATIONS, MITIGATIONS = golden_operations.CAMPAIGN, golden_mitigations.CAMPAIGN
 SHOWN: dict[str, tuple[Callable[[Page], Html], ...]] = {
     OPERATIONS: (

@@ -15,10 +15,10 @@ from commwall.report.acceptance import hand_over, open_files, page_of, read_expe
 from commwall.schema.errors import ConfigError
 from tests.contracts.tree import ROOT
 from tests.corpus import text_of
+from tests.languages import NUMBER
 from tests.unit.test_judge import H200
 from tests.unit.test_judge_corpus import FACTS, INPUTS
 
-NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 SAMPLE = (
     "topo-m.txt",
     "nvlink-s.idle.txt",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from commwall.language.translate import around_text
 from commwall.schema import units
 from commwall.schema.metrics import METRICS
 
@@ -63,9 +64,9 @@ def test_rates_are_decimal_and_sizes_binary() -> None:
 
 
 def test_a_common_unit_of_a_range_stands_once() -> None:
-    assert units.around_text("2.10 ms", "1.90 ms", "2.40 ms") == "2.10 ms (1.90 to 2.40)"
-    assert units.around_text("1.00 ms", "990 µs", "1.10 ms") == "1.00 ms (990 µs to 1.10 ms)"
-    assert units.around_text("0.5", "0.4", "0.6") == "0.5 (0.4 to 0.6)"
+    assert around_text("2.10 ms", "1.90 ms", "2.40 ms") == "2.10 ms (1.90 to 2.40)"
+    assert around_text("1.00 ms", "990 µs", "1.10 ms") == "1.00 ms (990 µs to 1.10 ms)"
+    assert around_text("0.5", "0.4", "0.6") == "0.5 (0.4 to 0.6)"
 
 
 def test_what_was_moved_is_in_the_units_of_its_rate() -> None:

@@ -15,7 +15,6 @@ from commwall.host.machine import Machine, probe_machine
 from commwall.host.survey import Ability, Group, survey
 from commwall.schema.errors import CommwallError
 
-CONFIG_NAME = "config/config.yaml"
 WIDTH = 100
 INDENT = 13
 """Columns before what is told of an ability: its mark."""
@@ -84,6 +83,7 @@ def _told(mark: str, words: str) -> str:
 
 def _outlook_lines(missing: list[str]) -> Iterator[str]:
     """What a run would measure, how long that takes, and what it makes first."""
+    from commwall.measure.configuration import CONFIG_NAME
     from commwall.measure.outlook import look_ahead
     from commwall.measure.progress import left_text
 

@@ -55,14 +55,6 @@ def frequency_text(frequency_hz: float) -> str:
     return _scaled(frequency_hz, _FREQUENCY)
 
 
-def around_text(middle: str, least: str, most: str) -> str:
-    """A value and its ends, each in words: "2.1 ms (1.9 to 2.4)", a common unit stands once."""
-    units = {text.partition(" ")[2] for text in (middle, least, most)}
-    if len(units) == 1:
-        least, most = (text.partition(" ")[0] for text in (least, most))
-    return f"{middle} ({least} to {most})"
-
-
 def quantity_text(value: float, unit: str) -> str:
     """A stored value in words: times, rates, sizes and clocks scaled, all else as it is."""
     scaled = {"s": time_text, "byte/s": rate_text, "byte": size_text, "Hz": frequency_text}
