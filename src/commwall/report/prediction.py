@@ -281,8 +281,8 @@ def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _traits_text(row: dict[str, Any]) -> str:
     """Sensitivity, and drag where a load tells them apart."""
-    sensitivity = f"{row['sensitivity']:.2f}"
-    return sensitivity if pd.isna(row["drag"]) else f"{sensitivity}, {_signed(100 * row['drag'])}"
+    sensitivity, drag = f"{row['sensitivity']:.2f}", f"{row['drag']:+z.2f}".replace("-", "−")
+    return sensitivity if pd.isna(row["drag"]) else f"{sensitivity}, {drag}"
 
 
 def cases(page: Page) -> Html:
