@@ -39,8 +39,8 @@ from commwall.schema.treatment import NcclVariables
 from commwall.schema.workload import Workload
 
 KEPT_DIGITS = 8
-"""As many as a float32 tells, in which a GPU's events give milliseconds; half the digits of a float64
-make half the record."""
+"""As many as a float32 tells, in which a GPU's events give milliseconds. With the digits of a
+float64 a record is twice as large."""
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         machine=setting.machine.facts,
         other_nodes=setting.other_nodes[: request.platform.nodes - 1],
         software=software,
-        series=tuple(
-            map(as_kept, (*result.series, *energy.series, *beside.series, *sent.series))
-        ),
+        series=tuple(map(as_kept, (*result.series, *energy.series, *beside.series, *sent.series))),
         nccl_choices=choices,
         traffic=way.traffic,
         checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
