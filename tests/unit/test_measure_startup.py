@@ -16,6 +16,7 @@ from commwall.host.environments import manifest_path
 from commwall.host.locks import RUN_LOCK_NAME, START_LOCK_NAME
 from commwall.host.software import packages_digest
 from commwall.measure import startup
+from commwall.measure.outlook import look_ahead
 from commwall.measure.startup import (
     NOT_MADE,
     Prepared,
@@ -155,6 +156,21 @@ def test_a_campaign_of_this_machine_that_is_not_asked_for_is_evidence(root: Path
         ("cpu-demo", False),
     ]
     assert prepared.campaigns[1].id == first
+
+
+def test_a_campaign_that_was_taken_in_is_evidence_although_its_plan_fits(root: Path) -> None:
+    (mine,) = prepare(root).mine
+    origin = Layout(root).origin_path(mine.id)
+    write_atomically(origin, "{}")
+    before = Layout(root).plan_path(mine.id).stat().st_mtime_ns
+    assert [(c.id, c.mine) for c in prepare(root).campaigns] == [(mine.id, False)]
+    assert read_state(Layout(root).state_path(mine.id, "training")).due == ()
+    assert Layout(root).plan_path(mine.id).stat().st_mtime_ns == before
+    (root / ".cw/prepared.json").unlink()
+    assert examine_only(root).mine == ()
+    assert [outlook.cases for outlook in look_ahead(root)] == [{}]
+    origin.unlink()
+    assert prepare(root).mine == (mine,)
 
 
 @pytest.fixture

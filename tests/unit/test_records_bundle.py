@@ -11,7 +11,7 @@ import pytest
 
 from commwall.analysis.result import analyse_campaign
 from commwall.cli.main import main
-from commwall.records.arrival import Limits, read_files, take_in
+from commwall.records.arrival import Limits, is_imported, read_files, take_in
 from commwall.records.bundle import (
     LIST_NAME,
     BundleError,
@@ -419,6 +419,38 @@ def test_the_verbs_write_and_take_in(
         assert not [n for n in read_files(tmp_path / "b.tar.gz", Limits())[1] if n.endswith(".log")]
     assert main(["import", str(tmp_path / "gone.tar.gz")]) == 2
     assert main(["bundle", "nothing"]) == 2
+
+
+def test_only_what_was_measured_elsewhere_keeps_its_origin(
+    here: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def carried(origin: Layout) -> str | None:
+        """The lock that a bundle of the campaign names, made in that folder."""
+        monkeypatch.chdir(origin.root)
+        assert main(["bundle", CAMPAIGN, "--output", str(tmp_path / "b.tar.gz")]) == 0
+        files = read_files(tmp_path / "b.tar.gz", Limits())[1]
+        named = files.get("origin/bench.json")
+        return json.loads(named)["lock_digest"][0] if named else None
+
+    host, planner = Layout(tmp_path / "host"), here
+    for layout, lock in ((host, "a"), (planner, "b")):
+        manifest = {
+            "name": "bench", "mode": "installed", "adopted_from": None, "python": "3.12.1",
+            "lock_digest": lock * 64, "packages": {}, "packages_digest": digest({}),
+            "differences": [],
+        }  # fmt: skip
+        write_atomically(layout.root / ".envs/bench/manifest.json", json.dumps(manifest))
+    asked = plan(CAMPAIGN, 2)
+    write_campaign(planner.root, asked, [])
+    assert carried(planner) is None, "a plan was measured nowhere"
+    take_in(host, tmp_path / "b.tar.gz")
+    write_campaign(host.root, asked, [record(asked, name, 1) for name in ("fast", "slow")])
+    assert carried(host) == "a"
+    take_in(planner, tmp_path / "b.tar.gz")
+    assert (is_imported(host, CAMPAIGN), is_imported(planner, CAMPAIGN)) == (False, True)
+    assert carried(planner) == "a"
+    take_in(host, tmp_path / "b.tar.gz")
+    assert not is_imported(host, CAMPAIGN), "what is measured here goes on here"
 
 
 def test_a_record_that_the_plan_does_not_ask_for_is_refused(here: Layout, bundle: Path) -> None:

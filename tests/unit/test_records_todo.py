@@ -160,6 +160,29 @@ def test_the_index_tells_what_is_owed_and_what_happened(layout: Layout, plan: Pl
     assert index.problems == ("no space",)
 
 
+def test_who_is_refused_is_not_told_to_run_again_and_no_more(
+    layout: Layout, plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path_of(layout).unlink()
+    write_state(layout, plan, "training", samples.KEY, NOW)
+    monkeypatch.chdir(layout.root)
+    assert main(["check", "golden"]) == 1
+    assert "next      run `snakemake" in capsys.readouterr().out
+    attempt = Attempt(
+        campaign="golden",
+        suite="training",
+        started_at=NOW,
+        ended_at=NOW,
+        measured=0,
+        refused="campaign golden belongs to another kind of machine",
+    )
+    write_attempt(layout.attempt_path("golden", "training"), attempt)
+    assert main(["check", "golden"]) == 1
+    told = capsys.readouterr().out
+    assert "problem   campaign golden belongs to another kind" in told
+    assert "next      see to the problem above, then run" in told
+
+
 def test_a_malformed_plan_is_a_problem_not_a_stop(layout: Layout) -> None:
     layout.plan_path("golden").write_text("{")
     index = build_index(layout, "golden")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from commwall.host.environments import manifest_path
 from commwall.host.secrecy import without_places
+from commwall.records.arrival import is_imported
 from commwall.records.bundle import collect, without_path, write_bundle
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt
@@ -30,10 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the bundle and say what it holds."""
     layout, campaign = Layout(Path()), arguments.campaign
     files, left_out = collect(layout, campaign)
-    files |= _environment(Path()) | _logs(Path(), campaign, files)
+    files |= _logs(Path(), campaign, files)
+    records = sum(name.startswith("records/") for name in files)
+    if records and not is_imported(layout, campaign):
+        files |= _environment(Path())
     target = _target(arguments.output or Path(f"{campaign}.tar.gz"))
     write_bundle(target, campaign, files)
-    records = sum(name.startswith("records/") for name in files)
     print(f"{target}: {records} records, {len(files)} files, {size_text(target.stat().st_size)}")
     for line in left_out:
         print(f"  left out: {line}")

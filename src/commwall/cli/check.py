@@ -37,6 +37,7 @@ def _print_index(index: Index) -> None:
     if index.unknown:
         print("  owed      what this machine owes cannot be told; restore the plan and run again")
     elif index.owed:
+        again = "run `snakemake --cores all` again; it measures only what is missing"
         print(
             WorkMissing(
                 f"this machine owes records of {index.campaign}",
@@ -45,6 +46,6 @@ def _print_index(index: Index) -> None:
                     for dues in index.due.values()
                     for due in dues
                 ),
-                next_step="run `snakemake --cores all` again; it measures only what is missing",
+                next_step=f"see to the problem above, then {again}" if index.problems else again,
             )
         )

@@ -100,7 +100,8 @@ def _outlook_lines(missing: list[str]) -> Iterator[str]:
         yield _told("measures", f"{outlook.plan.title} (campaign {outlook.plan.id})")
         counts = ", ".join(f"{suite} {count}" for suite, count in outlook.cases.items())
         expected = f"{counts} cases in all rounds; about {left_text(outlook.expected_s)}"
-        yield _told("", expected if counts else "nothing: all its records are there")
+        nothing = "nothing: all its records are there, or it is measured elsewhere"
+        yield _told("", expected if counts else nothing)
     if missing:
         yield _told("makes", f"{', '.join(missing)}: a download, unless packages are adopted")
     yield _told("renders", "the pages of all campaigns, and names the one to open")

@@ -11,10 +11,9 @@ from commwall.measure.duration import expected_launch_s
 from commwall.measure.nodes import planned_machine
 from commwall.measure.planning import build_plan
 from commwall.measure.rounds import visits
-from commwall.measure.startup import environment_identity
+from commwall.measure.startup import environment_identity, is_evidence
 from commwall.records.freshness import freshness_key
 from commwall.records.layout import Layout
-from commwall.records.predictions import is_published
 from commwall.records.todo import examine, todo
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Plan
@@ -51,7 +50,7 @@ def look_ahead(root: Path) -> tuple[Outlook, ...]:
 
 def _outlook(root: Path, plan: Plan, identity: str) -> Outlook:
     layout, cases, expected_s = Layout(root), dict[SuiteName, int](), 0.0
-    for suite in () if is_published(layout, plan.id) else plan.suites:
+    for suite in () if is_evidence(layout, plan.id) else plan.suites:
         found = examine(layout, plan, suite.suite, freshness_key(suite.suite, identity))
         due = visits(plan, suite.suite, todo(plan, suite.suite, found))
         if due:

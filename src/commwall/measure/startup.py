@@ -27,6 +27,7 @@ from commwall.measure.configuration import (
 )
 from commwall.measure.nodes import most_nodes, planned_machine
 from commwall.measure.planning import build_plan, campaign_id
+from commwall.records.arrival import is_imported
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.ladders import ladders
 from commwall.records.layout import Layout
@@ -163,13 +164,12 @@ def examine_only(root: Path, overrides: Mapping[str, Any] | None = None) -> Prep
         return parse_json_model(Prepared, (root / PREPARED_NAME).read_bytes(), PREPARED_NAME)
     facts = planned_machine(root, overrides).facts
     wanted = load(root, overrides, has_gpu=bool(facts.gpus))
+    ids = {campaign_id(asked, facts.fingerprint): asked for asked in wanted.campaigns}
     mine = tuple(
         PreparedCampaign(
-            id=campaign_id(campaign, facts.fingerprint),
-            mine=True,
-            suites=tuple(campaign.config.rounds),
+            id=name, mine=not is_evidence(Layout(root), name), suites=tuple(asked.config.rounds)
         )
-        for campaign in wanted.campaigns
+        for name, asked in ids.items()
     )
     others = tuple(_look_at_other(root, name)[0] for name in _others(root, mine))
     return Prepared(config=wanted.config, campaigns=(*mine, *others))
@@ -188,6 +188,11 @@ def environment_identity(root: Path, config: Config) -> str:
         return lock_digest(read_lock(lock_path(root, "bench")))
     manifest = read_manifest(root, "bench")
     return manifest.identity if manifest else NOT_MADE
+
+
+def is_evidence(layout: Layout, campaign: str) -> bool:
+    """Whether a campaign is only read here, though its plan fits: it is published or imported."""
+    return is_published(layout, campaign) or is_imported(layout, campaign)
 
 
 def drop_unwanted_environments(root: Path, config: Config) -> None:
@@ -209,9 +214,9 @@ def drop_unwanted_environments(root: Path, config: Config) -> None:
 def _prepare_mine(
     root: Path, campaign: Campaign, machine: Machine, identity: str
 ) -> PreparedCampaign:
-    layout = Layout(root)
-    if is_published(layout, campaign_id(campaign, machine.facts.fingerprint)):
-        return _prepare_other(root, campaign_id(campaign, machine.facts.fingerprint))
+    layout, name = Layout(root), campaign_id(campaign, machine.facts.fingerprint)
+    if is_evidence(layout, name):
+        return _prepare_other(root, name)
     plan = _freeze(layout, build_plan(campaign, machine.facts, machine.words))
     for suite in plan.suites:
         key = freshness_key(suite.suite, identity)

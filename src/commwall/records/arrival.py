@@ -118,6 +118,11 @@ class _Header(tarfile.TarInfo):
         return header
 
 
+def is_imported(layout: Layout, campaign: str) -> bool:
+    """Whether a campaign was measured elsewhere and taken in: it is then evidence to read."""
+    return layout.origin_path(campaign).exists()
+
+
 def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival:
     """Check a bundle and place its campaign.
 
@@ -273,10 +278,12 @@ def _merge(
         both = (withdrawn[0] | withdrawn[1]).items()  # a reason given here stays
         told = Withdrawals(withdrawn=tuple(Withdrawal(digest=d, reason=r) for d, r in both))
         write_atomically(layout.withdrawn_path(campaign), model_text(told))
+    # This machine's words for the plan stay, and what it has begun to measure stays its own.
+    kept = {"plan", "environment"} if old else {"plan"}
     for name in files:
         path = layout.campaign_dir(campaign) / name
-        if name == "plan.json":
-            continue  # this machine's words for it stay
+        if kind_of(name) in kept:
+            continue
         damaged = kind_of(name) == "record" and name not in old
         if damaged or not path.exists():
             write_atomically(path, files[name].decode())

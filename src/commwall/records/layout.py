@@ -30,6 +30,10 @@ class Layout:
         """The frozen plan."""
         return self.campaign_dir(campaign) / "plan.json"
 
+    def origin_path(self, campaign: str) -> Path:
+        """Manifest of the environment that measured a campaign which was taken in."""
+        return self.campaign_dir(campaign) / "origin" / "bench.json"
+
     def predictions_path(self, campaign: str) -> Path:
         """What the campaign predicts for those who measure it again."""
         return self.campaign_dir(campaign) / "predictions.json"
