@@ -114,7 +114,7 @@ def test_all_problems_of_all_files_come_at_once(root: Path) -> None:
     text = refused(root)
     for key in ("timeouts.startup_s", "confidense", "seeds", "seed", "squad-1.1-train"):
         assert key in text
-    assert "3 file(s)" in text
+    assert "3 place(s)" in text
 
 
 def test_a_preset_and_a_data_set_that_do_not_exist_are_told(root: Path) -> None:

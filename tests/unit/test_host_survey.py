@@ -123,6 +123,41 @@ def test_a_run_is_told_beforehand_with_its_time(
     assert not (there / "results").exists()
 
 
+def test_a_plan_without_a_name_is_of_every_configured_campaign(
+    there: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = there / "config/config.yaml"
+    config.write_text("campaigns: [cpu-scaling, auto]\n", encoding="utf-8")
+    assert main(["plan"]) == 0
+    told = re.findall("^campaign  (cpu-[a-z]+)-", capsys.readouterr().out, re.MULTILINE)
+    assert told == ["cpu-scaling", "cpu-demo"]
+    assert main(["plan", "cpu-demo"]) == 0
+    assert capsys.readouterr().out.count("campaign  ") == 1
+
+
+@pytest.mark.parametrize("text", ["campaigns: [", "campaignz: [auto]"])
+@pytest.mark.parametrize("words", [["plan"], ["plan", "cpu-demo"]])
+def test_nothing_is_planned_by_a_wrong_configuration(
+    there: Path, words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (there / "config/config.yaml").write_text(text, encoding="utf-8")
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert "config/config.yaml" in told.err and not told.out
+
+
+@pytest.mark.parametrize("name", ["quik", "Quick"])
+def test_a_wrong_name_on_the_command_line_is_no_fault_of_the_configuration(
+    there: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", name]) == 2
+    told = capsys.readouterr().err
+    assert "where     command line" in told and "config/config.yaml" not in told
+    (there / "config/config.yaml").write_text(f"campaigns: [{name}]\n", encoding="utf-8")
+    assert main(["plan"]) == 2
+    assert "where     config/config.yaml" in capsys.readouterr().err
+
+
 def test_what_is_measured_already_is_not_due(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (before,) = look_ahead(there)
     assert before.cases["memory"] == 2 * 2 * 2, "cases, platforms, rounds"

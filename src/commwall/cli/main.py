@@ -20,7 +20,7 @@ EXIT_BROKEN_PIPE = 141
 VERBS: dict[str, str] = {
     "doctor": "say what this machine can measure, and why not the rest",
     "probe": "print what this machine is, for plans that another machine makes",
-    "plan": "show rounds, cases and expected time of a campaign",
+    "plan": "show rounds, cases and expected time of campaigns",
     "measure": "measure what a campaign of this machine still owes",
     "tune": "search what is fastest for a workload within a time",
     "compare": "print the verdicts of a campaign, or what has changed from it to another",

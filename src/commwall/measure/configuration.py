@@ -5,7 +5,7 @@ and `.cw/config.json`. Every problem of every file is told at once, before anyth
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,8 @@ from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
 
 CONFIG_NAME = "config/config.yaml"
 CAMPAIGNS_NAME = "config/campaigns"
+COMMAND_LINE = "command line"
+"""Where a problem lies whose key was set above config.yaml."""
 RESOLVED_NAME = ".cw/config.json"
 T = TypeVar("T")
 
@@ -59,10 +61,14 @@ class Configuration:
 
 
 class _Problems:
-    """Collects errors of several files."""
+    """Collects errors of several files.
 
-    def __init__(self) -> None:
-        self._found: list[tuple[str, str]] = []
+    Args:
+        told: keys of the main configuration that the command line has set.
+    """
+
+    def __init__(self, told: Collection[str]) -> None:
+        self._told, self._found = told, list[tuple[str, str]]()
 
     def attempt(self, read: Callable[[], T]) -> T | None:
         """The value, or None with its problem noted."""
@@ -74,16 +80,21 @@ class _Problems:
 
     def add(self, where: str, found: str) -> None:
         """Note problems, one a line of `found`."""
-        self._found += [(where, line) for line in found.splitlines()]
+        self._found += [(self._place(where, line), line) for line in found.splitlines()]
+
+    def _place(self, where: str, line: str) -> str:
+        key, _, _ = line.partition(":")
+        told = where == CONFIG_NAME and key.partition(".")[0] in self._told
+        return COMMAND_LINE if told else where
 
     def raise_if_any(self) -> None:
         """Tell all problems in one error."""
         if not self._found:
             return
-        files = sorted({where for where, _ in self._found})
+        places = sorted({where for where, _ in self._found})
         raise ConfigError(
-            f"{len(self._found)} problem(s) in {len(files)} file(s)",
-            where=", ".join(files),
+            f"{len(self._found)} problem(s) in {len(places)} place(s)",
+            where=", ".join(places),
             found="\n".join(f"{where}: {line}" for where, line in self._found),
             next_step="correct them and run again; nothing was started",
         )
@@ -102,7 +113,7 @@ def load(
     Raises:
         ConfigError: naming every problem of every file.
     """
-    problems = _Problems()
+    problems = _Problems(overrides or {})
     data = problems.attempt(lambda: merged(root, overrides or {}))
     config = None
     if data is not None:
@@ -121,12 +132,12 @@ def load_campaigns(root: Path, names: Iterable[str]) -> tuple[Campaign, ...]:
 
     Args:
         root: the checkout.
-        names: of the files, without `.yaml`.
+        names: of the files, without `.yaml`, as the command line named them.
 
     Raises:
         ConfigError: naming every problem.
     """
-    problems = _Problems()
+    problems = _Problems({"campaigns"})
     campaigns = _load_campaigns(root, names, problems)
     problems.raise_if_any()
     return campaigns
