@@ -215,8 +215,22 @@ def test_a_damaged_attempt_file_hides_neither_records_nor_what_is_owed(
 
 def test_a_campaign_nobody_looked_at_says_so(layout: Layout) -> None:
     index = build_index(layout, "golden")
-    assert not index.mine
+    assert not index.mine and not index.owed
     assert "has not looked" in index.problems[0]
+
+
+def test_what_is_missing_of_a_campaign_nobody_looked_at_may_be_owed(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path_of(layout).unlink()
+    monkeypatch.chdir(layout.root)
+    assert main(["check", "golden"]) == 1
+    told = capsys.readouterr().out
+    assert "5 of 6 records" in told and "so does `commwall measure`" in told
+    assert "what this machine owes cannot be told; see the problem above" in told
+    write_atomically(layout.origin_path("golden"), "{}")
+    assert main(["check", "golden"]) == 0, "of what was measured elsewhere nothing is owed here"
+    assert "problem" not in capsys.readouterr().out
 
 
 def test_a_folder_that_is_no_campaign_s_name_is_left_alone(layout: Layout) -> None:

@@ -35,7 +35,8 @@ def _print_index(index: Index) -> None:
     for gap in index.gaps:
         print(f"  gap       {gap.path}: {gap.standing}, {gap.reason}")
     if index.unknown:
-        print("  owed      what this machine owes cannot be told; restore the plan and run again")
+        way = "see the problem above" if index.findings else "restore the plan and run again"
+        print(f"  owed      what this machine owes cannot be told; {way}")
     elif index.owed:
         again = "run `snakemake --cores all` again; it measures only what is missing"
         print(

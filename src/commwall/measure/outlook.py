@@ -11,7 +11,8 @@ from commwall.measure.duration import expected_launch_s
 from commwall.measure.nodes import planned_machine
 from commwall.measure.planning import build_plan
 from commwall.measure.rounds import visits
-from commwall.measure.startup import environment_identity, is_evidence
+from commwall.measure.startup import environment_identity
+from commwall.records.arrival import is_evidence
 from commwall.records.freshness import freshness_key
 from commwall.records.layout import Layout
 from commwall.records.todo import examine, todo

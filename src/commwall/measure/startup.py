@@ -27,11 +27,10 @@ from commwall.measure.configuration import (
 )
 from commwall.measure.nodes import most_nodes, planned_machine
 from commwall.measure.planning import build_plan, campaign_id
-from commwall.records.arrival import is_imported
+from commwall.records.arrival import is_evidence
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.ladders import ladders
 from commwall.records.layout import Layout
-from commwall.records.predictions import is_published
 from commwall.records.state import write_state
 from commwall.records.store import model_text, read_plan, same_plan, write_if_different
 from commwall.schema.base import Model, PositiveInt
@@ -188,11 +187,6 @@ def environment_identity(root: Path, config: Config) -> str:
         return lock_digest(read_lock(lock_path(root, "bench")))
     manifest = read_manifest(root, "bench")
     return manifest.identity if manifest else NOT_MADE
-
-
-def is_evidence(layout: Layout, campaign: str) -> bool:
-    """Whether a campaign is only read here, though its plan fits: it is published or imported."""
-    return is_published(layout, campaign) or is_imported(layout, campaign)
 
 
 def drop_unwanted_environments(root: Path, config: Config) -> None:

@@ -123,6 +123,11 @@ def is_imported(layout: Layout, campaign: str) -> bool:
     return layout.origin_path(campaign).exists()
 
 
+def is_evidence(layout: Layout, campaign: str) -> bool:
+    """Whether a campaign is only read here, though its plan may fit: imported, or published."""
+    return is_imported(layout, campaign) or is_published(layout, campaign)
+
+
 def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival:
     """Check a bundle and place its campaign.
 

@@ -7,10 +7,11 @@ Everything that renders starts from an index and never looks for record files it
 from contextlib import suppress
 
 from commwall.language.translate import tr_later
+from commwall.records.arrival import is_evidence
 from commwall.records.layout import Layout
 from commwall.records.state import Accident, Attempt, read_attempt, read_state
 from commwall.records.store import content_of, read_plan
-from commwall.records.todo import Due, Finding, examine, todo
+from commwall.records.todo import READABLE, Due, Finding, examine, todo
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import CommwallError, PlanError
@@ -19,7 +20,7 @@ from commwall.schema.plan import Plan
 
 NOT_LOOKED = tr_later(
     "the workflow has not looked at this campaign here, so nothing is known of what this machine "
-    "owes; `snakemake -n` looks"
+    "owes; `snakemake -n` looks, and so does `commwall measure`"
 )
 """Problem of a suite that may be this machine's."""
 
@@ -38,7 +39,7 @@ class Index(Model):
     problems: tuple[str, ...] = ()
     """What else a reader must know: a malformed plan, a refused run."""
     unknown: bool = False
-    """True if this machine measures the campaign and what it owes cannot be told."""
+    """True if this machine may measure the campaign and what it owes cannot be told."""
 
     @property
     def gaps(self) -> tuple[Finding, ...]:
@@ -73,6 +74,7 @@ def build_index(layout: Layout, campaign: str) -> Index:
         due={suite: due for part in parts for suite, due in part.due.items()},
         accidents=tuple(accident for part in parts for accident in part.accidents),
         problems=tuple(problem for part in parts for problem in part.problems),
+        unknown=any(part.unknown for part in parts),
     )
 
 
@@ -120,6 +122,7 @@ def _suite_part(layout: Layout, plan: Plan, suite: SuiteName) -> Index:
         due={suite: todo(plan, suite, findings)} if key else {},
         accidents=attempt.accidents if attempt else (),
         problems=tuple(problem for problem in (unknown, damaged, refused) if problem),
+        unknown=unknown is not None and not all(f.standing in READABLE for f in findings),
     )
 
 
@@ -137,6 +140,8 @@ def _current_key(layout: Layout, campaign: str, suite: str) -> tuple[str | None,
     path = layout.state_path(campaign, suite)
     if path.exists():
         return read_state(path).key, None
+    if is_evidence(layout, campaign):
+        return None, None
     return None, f"suite {suite}: {NOT_LOOKED}"
 
 
