@@ -185,10 +185,17 @@ def held(root: Path) -> Iterator[Path]:
 def test_beside_a_run_nothing_is_written(held: Path) -> None:
     put_manifest(held, adopted_from=None)
     before = times(held)
-    prepared = prepare(held, {"environments": {"bench": {"adopt": "/usr/bin/python3"}}})
-    assert prepared == examine_only(held)
+    assert prepare(held) == examine_only(held)
+    with pytest.raises(Busy, match="with another configuration"):
+        prepare(held, {"environments": {"bench": {"adopt": "/usr/bin/python3"}}})
     assert times(held) == before
     assert manifest_path(held, "bench").exists()
+
+
+@pytest.mark.parametrize("told", [{"campaigns": ["quik"]}, {"campaignz": ["quick"]}])
+def test_beside_a_run_a_wrong_configuration_is_told(held: Path, told: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="did you mean"):
+        prepare(held, told)
 
 
 @pytest.mark.parametrize("garbage", [b"\xff\xfe", b"{"])

@@ -158,7 +158,8 @@ def hold_checkout(root: Path) -> None:
         raise Busy(
             "another run works in this checkout",
             where=RUN_LOCK_NAME,
-            next_step="wait for its end or stop it; `snakemake -n` works beside it",
+            next_step="wait for its end or stop it; `snakemake -n` works beside it, with its "
+            "configuration",
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from commwall.host.clock import settle_future
 from commwall.host.environments import manifest_path, read_manifest
 from commwall.host.lockfiles import lock_digest, lock_path, read_lock
-from commwall.host.locks import checkout_is_held, starting
+from commwall.host.locks import RUN_LOCK_NAME, checkout_is_held, starting
 from commwall.host.machine import Machine
 from commwall.measure.configuration import (
     RESOLVED_NAME,
@@ -79,8 +79,8 @@ def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
     """Check everything, then bring plans, states and triggers up to date.
 
     Called in the workflow's main process only. While another run holds the checkout nothing is
-    written: a dry run beside it sees what that run prepared, a second run is refused later. Of
-    several that start at once one writes after the other.
+    written: a dry run beside it sees what that run prepared, if it asks for the same; a second run
+    is refused later. Of several that start at once one writes after the other.
 
     Args:
         root: the checkout.
@@ -90,12 +90,13 @@ def prepare(root: Path, overrides: Mapping[str, Any] | None = None) -> Prepared:
         ConfigError: naming every problem of the configuration; nothing is written then.
         ProvisionError: if envs/bench.lock is absent.
         LaunchError: if a file cannot be read or written.
-        Busy: if another start does not end.
+        Busy: if another start does not end, or a run holds the checkout that was asked for
+            something else.
     """
     try:
         with starting(root):
             if checkout_is_held(root):
-                return examine_only(root, overrides)
+                return _look_beside(root, overrides)
             return _prepare(root, overrides)
     except OSError as error:
         place = Path(str(error.filename)).absolute() if error.filename else root.absolute()
@@ -127,6 +128,20 @@ def confirm(root: Path, prepared: Prepared, overrides: Mapping[str, Any] | None 
             where=PREPARED_NAME,
             next_step="run again; nothing was started",
         )
+
+
+def _look_beside(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
+    """What the run that holds the checkout has prepared, if it is what is asked for here."""
+    prepared = examine_only(root, overrides)
+    gpus = planned_machine(root, overrides).facts.gpus
+    if load(root, overrides, has_gpu=bool(gpus)).config != prepared.config:
+        raise Busy(
+            "another run works in this checkout, with another configuration",
+            where=RUN_LOCK_NAME,
+            next_step="wait for its end or stop it; with its configuration, `snakemake -n` shows "
+            "what it does",
+        )
+    return prepared
 
 
 def _prepare(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
