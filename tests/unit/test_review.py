@@ -285,6 +285,16 @@ def test_what_is_no_report_is_refused(tmp_path: Path, make: Callable[[Path], obj
     assert all(caught.value.parts[key] for key in ("found", "expected", "next"))
 
 
+def test_a_report_that_is_not_there_is_not_told_as_vanished_pages(tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before/a.html").write_text(page(), encoding="utf-8")
+    for asked in (("before", "nosuch"), ("nosuch", "before"), ("before/a.html", "nosuch")):
+        with pytest.raises(ReviewError) as caught:
+            review(*(tmp_path / name for name in asked))
+        assert caught.value.parts["where"] == str(tmp_path / "nosuch")
+        assert caught.value.parts["found"] == "no such file or folder"
+
+
 def test_long_lists_are_cut_unless_all_is_asked_for(tmp_path: Path) -> None:
     for name, factor in (("a", 1), ("b", 2)):
         rows = [(f"case-{n}", str(factor * (n + 1))) for n in range(30)]

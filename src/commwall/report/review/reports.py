@@ -45,10 +45,18 @@ def review(old: Path, new: Path) -> Review:
         new: the same of the other report.
 
     Raises:
-        ReviewError: if one of them holds no report, is too large or cannot be read, or if one is
-            a folder and the other is not.
+        ReviewError: if one of them is not there, holds no report, is too large or cannot be read,
+            or if one is a folder and the other is not.
     """
-    if old.is_dir() != new.is_dir() and old.exists() and new.exists():
+    if absent := [str(place) for place in (old, new) if not place.exists()]:
+        raise ReviewError(
+            "there is nothing to compare",
+            where=" and ".join(absent),
+            found="no such file or folder",
+            expected="a page, an executed notebook, or a folder of them",
+            next_step="look at the name, or render it first: make report",
+        )
+    if old.is_dir() != new.is_dir():
         raise ReviewError(
             "a page and a folder of pages cannot be compared",
             where=f"{old} and {new}",
