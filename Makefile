@@ -67,10 +67,10 @@ python:
 	    echo "commwall needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	        "Name another one: make PYTHON=/path/to/python3.12 …" >&2; exit 2; }
 
-# Ends with the page to open, and with Snakemake's exit code.
+# Ends with the page to open unless the start was refused (2), and with Snakemake's exit code.
 define workflow
 $(1)/bin/python -m snakemake $(2) $(FLAGS); code=$$?; \
-    $(1)/bin/python -m commwall pages; exit $$code
+    [ $$code = 2 ] || $(1)/bin/python -m commwall pages; exit $$code
 endef
 
 # An environment is made when it is missing, made from another lock or left half-made: its

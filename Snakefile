@@ -6,6 +6,7 @@ and writes what it finds into state files under .cw/; they alone decide what run
 
 from pathlib import Path
 
+from commwall.cli.main import refusals_told
 from commwall.measure import startup
 from snakemake.utils import min_version
 
@@ -13,11 +14,9 @@ min_version("9.0")
 
 ROOT = Path.cwd()
 # Cluster jobs read this file again: only the process a person started may write.
-SITUATION = (
-    startup.prepare(ROOT, config)
-    if workflow.is_main_process
-    else startup.examine_only(ROOT)
-)
+look = startup.prepare if workflow.is_main_process else startup.examine_only
+with refusals_told():
+    SITUATION = look(ROOT, config)
 
 
 report: "workflow/report/workflow.rst"

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.workflow.checkout import SOURCE, plain_environment
 
 TARGETS = {"report", "test", "check", "docs", "clean", "help"}
@@ -35,6 +37,24 @@ def test_old_python_is_refused_with_a_next_step(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "3.11 or newer" in done.stderr and "Python 3.8.2" in done.stderr
     assert "make PYTHON=" in done.stderr
+
+
+@pytest.mark.parametrize(("code", "named"), [(0, True), (1, True), (2, False)])
+def test_the_page_to_open_is_named_unless_the_start_was_refused(
+    tmp_path: Path, code: int, named: bool
+) -> None:
+    shutil.copy(SOURCE / "Makefile", tmp_path)
+    (tmp_path / "envs").mkdir()
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    for lock in ("envs/driver.lock", ".venv/lock"):
+        (tmp_path / lock).touch()
+    python = tmp_path / ".venv/bin/python"
+    text = f'#!/bin/sh\n[ "$2" = snakemake ] && exit {code}\necho "$2" "$3"\n'
+    python.write_text(text, encoding="utf-8")
+    python.chmod(0o755)
+    done = _make(tmp_path, "report")
+    assert ("commwall pages" in done.stdout) is named
+    assert (done.returncode == 0) is (code == 0)
 
 
 def test_clean_keeps_plans_and_records(tmp_path: Path) -> None:

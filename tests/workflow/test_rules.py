@@ -1,11 +1,14 @@
 """The workflow as text: what Snakemake's own checks say of it."""
 
+import fcntl
 import re
 import subprocess
 import sys
 
 import yaml
 
+from commwall.cli.main import EXIT_REFUSED
+from commwall.host.locks import RUN_LOCK_NAME
 from tests.workflow.checkout import SOURCE, Checkout
 
 ACCEPTED = "Specify a conda environment or container for each rule."
@@ -22,6 +25,21 @@ def test_lint_finds_only_what_is_accepted(fresh: Checkout) -> None:
     assert [text.rstrip(":") for text in findings] == [ACCEPTED] * (
         RULES_WITH_COMMANDS + INHERITED
     ), output
+
+
+def test_a_refused_start_is_told_in_its_own_words_alone(fresh: Checkout) -> None:
+    wrong = fresh.snakemake("--cores", "2", "--config", 'campaigns=["tinny"]')
+    assert wrong.code == EXIT_REFUSED
+    profile, _, told = wrong.output.partition("\n")
+    assert "profiles/default" in profile and told.startswith("ConfigError: 1 problem(s)")
+    assert told.endswith("nothing was started\n")
+    assert fresh.snakemake("-n", "measure").code == 0
+    with (fresh.root / RUN_LOCK_NAME).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        busy = fresh.snakemake("--cores", "2", "measure")
+    assert busy.code == EXIT_REFUSED
+    assert busy.output.splitlines()[-1].startswith("  next ") and "Busy: " in busy.output
+    assert "Traceback" not in busy.output
 
 
 def test_snakefile_is_a_contents_page() -> None:

@@ -144,8 +144,9 @@ def name_pages() -> None:
 
 
 onstart:
-    hold_checkout(ROOT)
-    startup.confirm(ROOT, SITUATION, config)
+    with refusals_told():
+        hold_checkout(ROOT)
+        startup.confirm(ROOT, SITUATION, config)
 
 
 onsuccess:

@@ -9,12 +9,14 @@ import io
 import keyword
 import os
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TextIO
 
 from commwall.schema.errors import CommwallError
 
+EXIT_REFUSED = 2
+"""The input or the machine does not allow it; nothing was begun."""
 EXIT_BROKEN_PIPE = 141
 """What a shell says of a program that SIGPIPE has ended."""
 VERBS: dict[str, str] = {
@@ -90,6 +92,16 @@ def main(argv: list[str] | None = None) -> int:
         return _run(argv)
 
 
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """End the process with an error's own words alone; for the start of the workflow."""
+    try:
+        yield
+    except CommwallError as error:
+        print(error, file=Printable(sys.stderr))
+        sys.exit(EXIT_REFUSED)
+
+
 def configure(verb: str, parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
     """Load a verb and declare its arguments.
 
@@ -122,14 +134,14 @@ def _run(argv: list[str] | None) -> int:
         sys.stdout.flush()
     except CommwallError as error:
         print(error, file=sys.stderr)
-        return 2
+        return EXIT_REFUSED
     except BrokenPipeError:
         # The reader has seen enough; what is left must not fail when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     except OSError as error:
         print(f"commwall {verb}: the system refuses: {error}", file=sys.stderr)
-        return 2
+        return EXIT_REFUSED
     return code
 
 
