@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,21 @@ def test_the_verb_prints_text_or_json(
     assert len(told["machine"]["fingerprint"]) == 64
 
 
+def test_help_tells_what_it_is_for_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert ended.value.code == 0 and "module" not in told
+    assert "what the link between the GPUs costs" in told and ".venv/bin/commwall" in told
+
+
+def test_the_version_is_that_of_the_checkout(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"commwall {project['version']}\n")
+
+
 def doctor(capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["doctor"]) == 0
     return capsys.readouterr().out
@@ -103,6 +119,7 @@ def test_what_is_told_has_a_word_beside_its_sign(
     assert "  ✗ no       GPU: no driver\n" in told
     assert "  ✓ yes      disk: " in told
     assert "  – later    environment bench, environment report: not made yet\n" in told
+    assert "or: .venv/bin/commwall provision bench" in told
     assert max(map(len, told.splitlines())) <= 100
 
 

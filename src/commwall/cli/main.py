@@ -19,6 +19,14 @@ EXIT_REFUSED = 2
 """The input or the machine does not allow it; nothing was begun."""
 EXIT_BROKEN_PIPE = 141
 """What a shell says of a program that SIGPIPE has ended."""
+DESCRIPTION = (
+    "Measure what the link between the GPUs costs in training, and say whether the faster one is "
+    "worth its price."
+)
+WHERE = (
+    "`commwall` stands for .venv/bin/commwall in the checkout (`make driver` makes it). "
+    "`commwall VERB --help` lists a verb's arguments, docs/commands.md those of all."
+)
 VERBS: dict[str, str] = {
     "doctor": "say what this machine can measure, and why not the rest",
     "probe": "print what this machine is, for plans that another machine makes",
@@ -119,10 +127,21 @@ def configure(verb: str, parser: argparse.ArgumentParser) -> Callable[[argparse.
     return run
 
 
+class _Version(argparse.Action):
+    """Prints the version; what finds it is loaded only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from commwall.cli.version import version
+
+        print(f"commwall {version()}")
+        parser.exit()
+
+
 def _run(argv: list[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     verb = words[0] if words else ""
-    parser = argparse.ArgumentParser(prog="commwall", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="commwall", description=DESCRIPTION, epilog=WHERE)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, summary in VERBS.items():
         command = commands.add_parser(name, help=summary, description=summary)

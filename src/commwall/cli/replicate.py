@@ -118,8 +118,8 @@ def _plan(layout: Layout, published: Plan, arguments: argparse.Namespace) -> int
     (campaign,) = load_campaigns(layout.root, [name])
     print(plan_text(build_plan(campaign, machine.facts, machine.words)))
     print(f"\nwritten  {path}")
-    print(f"measure  snakemake --cores all --config 'campaigns=[\"{name}\"]'")
-    print(f"judge    commwall replicate {published.id} --judge {own}")
+    print(f"measure  .venv/bin/snakemake --cores all --config 'campaigns=[\"{name}\"]'")
+    print(f"judge    .venv/bin/commwall replicate {published.id} --judge {own}")
     return 0
 
 

@@ -1,12 +1,11 @@
 """`commwall site`: write the site of all campaigns."""
 
 import argparse
-import tomllib
-from importlib import metadata
 from pathlib import Path
 
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import settings
+from commwall.cli.version import version
 from commwall.host.environments import ENVIRONMENTS, read_manifest
 from commwall.host.software import git_state, this_interpreter
 from commwall.records.layout import Layout
@@ -48,20 +47,11 @@ def _origin(root: Path) -> Origin:
     """What publishes here."""
     commit, dirty, gaps = git_state(root)
     return Origin(
-        version=_version(),
+        version=version(),
         commit=f"{commit}+" if dirty else commit or gaps[0],
         python=this_interpreter().python,
         environments=tuple(_environment(root, name) for name in ENVIRONMENTS),
     )
-
-
-def _version() -> str:
-    """Version of commwall: as it was installed, or as the checkout says that holds this file."""
-    try:
-        return metadata.version("commwall")
-    except metadata.PackageNotFoundError:
-        project = Path(__file__).parents[3] / "pyproject.toml"
-        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
 
 
 def _environment(root: Path, name: str) -> Manifest | Gap:

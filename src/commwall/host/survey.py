@@ -200,5 +200,5 @@ def _absent(name: str, reason: str) -> Ability:
         name=f"environment {name}",
         available=False,
         found=reason,
-        next_step=f"run `make report`, or: commwall provision {name}",
+        next_step=f"run `make report`, or: .venv/bin/commwall provision {name}",
     )
