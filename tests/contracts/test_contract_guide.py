@@ -1,6 +1,8 @@
 """README, guide, method and questions say what is so: commands, formulas' names, figures."""
 
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +62,20 @@ def test_verbs_and_flags_exist(path: Path) -> None:
 def test_shown_commands_are_taken(path: Path) -> None:
     commands = rules.shown_commands(text_of(path))
     assert [wrong for words in commands if (wrong := rules.refused(words))] == []
+
+
+def test_what_the_guide_has_one_make_in_the_checkout_is_ignored(tmp_path: Path) -> None:
+    text = "\n".join(map(text_of, FOR_USERS))
+    made = set(re.findall(r"--output (\S+\.tar\.gz)|cp -r results/site (\w+)", text))
+    names = sorted(filter(None, {name for pair in made for name in pair} | {"CAMPAIGN.tar.gz"}))
+    assert len(names) >= 4
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    (tmp_path / "before").mkdir()  # only a folder is ignored under that name
+    asked = subprocess.run(
+        ["git", "check-ignore", *names], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert asked.stdout.split() == names
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=named)

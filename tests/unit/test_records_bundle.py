@@ -421,6 +421,19 @@ def test_the_verbs_write_and_take_in(
     assert main(["bundle", "nothing"]) == 2
 
 
+def test_a_plan_that_comes_without_records_is_to_be_measured_not_rendered(
+    here: Layout,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundled(write_campaign(tmp_path / "planner", plan(CAMPAIGN), []), tmp_path / "plan.tar.gz")
+    monkeypatch.chdir(here.root)
+    assert main(["import", str(tmp_path / "plan.tar.gz")]) == 0
+    told = capsys.readouterr().out
+    assert f"commwall measure {CAMPAIGN} SUITE" in told and "renders" not in told
+
+
 def test_only_what_was_measured_elsewhere_keeps_its_origin(
     here: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
