@@ -83,9 +83,8 @@ class _Problems:
         self._found += [(self._place(where, line), line) for line in found.splitlines()]
 
     def _place(self, where: str, line: str) -> str:
-        key, _, _ = line.partition(":")
-        told = where == CONFIG_NAME and key.partition(".")[0] in self._told
-        return COMMAND_LINE if told else where
+        key = line.partition(":")[0].partition(".")[0]
+        return COMMAND_LINE if where == CONFIG_NAME and key in self._told else where
 
     def raise_if_any(self) -> None:
         """Tell all problems in one error."""
