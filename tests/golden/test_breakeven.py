@@ -21,6 +21,7 @@ from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
 from commwall.report.breakeven import curve_figure, points, verdict
+from commwall.report.overview import NO_FLOOR
 from commwall.report.page import Page, open_page
 from commwall.report.style import looks_of
 from commwall.report.whatif import examples
@@ -91,6 +92,14 @@ def test_nothing_to_compare_is_told(golden: Layout, tmp_path: Path) -> None:
     assert page.curve.breakeven.empty and page.curve.crossings.empty
     assert "No curve" in verdict(page).markup and "No curve" in points(page).markup
     assert curve_figure(page).axes == []
+
+
+def test_it_decides_no_more_than_other_pages(golden: Layout) -> None:
+    sample = verdict(open_page(ROOT, SAMPLE, 0.95)).markup
+    assert "Cannot tell in 3 of 4 cases, one round has no interval; ratio 1.08 to" in sample
+    assert "3 cases have the legs that the curve needs" in sample and NO_FLOOR in sample
+    told = verdict(open_page(golden.root, CAMPAIGN, 0.95)).markup
+    assert "is faster by 100 % (64 to 143, n = 5)" in told and "(A/A control)" in told
 
 
 def test_order_of_the_comparison_does_not_matter(sample: Analysis) -> None:
