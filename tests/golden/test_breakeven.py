@@ -50,6 +50,12 @@ def sample() -> Analysis:
 
 
 @pytest.fixture(scope="module")
+def sample_page(sample: Analysis) -> Page:
+    curve, looks = break_even(sample), looks_of(sample.names)
+    return Page(sample, tidy_tables(sample), census_tables(sample), curve, looks)
+
+
+@pytest.fixture(scope="module")
 def facts() -> Facts:
     return read_assumptions(ROOT)
 
@@ -94,8 +100,8 @@ def test_nothing_to_compare_is_told(golden: Layout, tmp_path: Path) -> None:
     assert curve_figure(page).axes == []
 
 
-def test_it_decides_no_more_than_other_pages(golden: Layout) -> None:
-    sample = verdict(open_page(ROOT, SAMPLE, 0.95)).markup
+def test_it_decides_no_more_than_other_pages(golden: Layout, sample_page: Page) -> None:
+    sample = verdict(sample_page).markup
     assert "Cannot tell in 3 of 4 cases, one round has no interval; ratio 1.08 to" in sample
     assert "3 cases have the legs that the curve needs" in sample and NO_FLOOR in sample
     told = verdict(open_page(golden.root, CAMPAIGN, 0.95)).markup
@@ -126,10 +132,9 @@ def test_measured_cells_of_the_sample_lie_in_the_band_or_say_why(sample: Analysi
 
 
 def test_pages_of_the_sample_name_what_lies_outside_and_answer_for_models(
-    sample: Analysis, facts: Facts
+    sample: Analysis, sample_page: Page, facts: Facts
 ) -> None:
-    curve, looks = break_even(sample), looks_of(sample.names)
-    page = Page(sample, tidy_tables(sample), census_tables(sample), curve, looks)
+    page, curve = sample_page, sample_page.curve
     told = points(page).markup
     assert f"{BERT} lies below the band: over NVLink only 17 % of what could be hidden was" in told
     assert "gradients are packed into buckets" in told  # this sample has no leg packed
