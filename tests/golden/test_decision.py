@@ -188,6 +188,17 @@ def test_who_predicts_can_be_replicated(tmp_path: Path, of_many: Decision) -> No
     assert "COPY" not in lines[2] and "COPY" in of_many.repeat[-1].line
 
 
+def test_only_a_file_that_exists_is_named_to_be_copied(tmp_path: Path) -> None:
+    layout = build.write_campaign(tmp_path)
+    alike = opened(layout, build.CAMPAIGN).decision.repeat[-1].words
+    assert f"results/{build.CAMPAIGN}/plan.json" in alike and " copy " not in alike
+    file = tmp_path / "config" / "campaigns" / f"{build.CAMPAIGN.rpartition('-')[0]}.yaml"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    copied = opened(layout, build.CAMPAIGN).decision.repeat[-1].words
+    assert copied.startswith(f"Measure again: copy config/campaigns/{file.name} under a name")
+
+
 def test_no_case_is_preferred_where_not_all_fit() -> None:
     rows = [Row(f"case-{k}", 2.0 - k * 0.05, None, None, None, "") for k in range(23)]
     shown = spread_evenly(rows)

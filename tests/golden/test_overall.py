@@ -1,17 +1,23 @@
 """Sentences over several cases, and the tables about the campaign, on golden records."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from commwall.analysis.breakeven import break_even
 from commwall.analysis.census import ALL, Census, census_tables
 from commwall.analysis.facts import Fact, facts_of, matrix_of, matrix_text
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.overall import TOPICS, comparisons, overall_text, topic_verdicts, why_unused
 from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.tables import tidy_tables
 from commwall.analysis.verdicts import Verdict
+from commwall.report.method import steps
 from commwall.report.overview import control_text
+from commwall.report.page import Page
+from commwall.schema.case import LEGS
 from commwall.schema.record import GpuFacts
 from commwall.schema.result import Gap
 from commwall.stats.paired import paired_ratio
@@ -170,6 +176,20 @@ def test_efforts_count_what_was_timed(census: Census) -> None:
     reduce = census.efforts.query("case == 'all-reduce' and platform == @SLOW").iloc[0]
     assert (reduce["sizes"], reduce["timed_min"], reduce["repetitions_max"]) == (3, 3, 5)
     assert own["records"].tolist() == [3] * 5
+
+
+def test_legs_that_did_not_settle_have_a_row_a_case_and_platform(
+    analysis: Analysis, census: Census
+) -> None:
+    late = (census.efforts["case"] == "bert-demo") & (census.efforts["platform"] == SLOW)
+    late &= census.efforts["leg"].isin(("full", "comm"))
+    efforts = census.efforts.assign(unsettled=census.efforts["unsettled"].where(~late, 2))
+    known = replace(census, efforts=efforts)
+    page = Page(analysis, tidy_tables(analysis), known, break_even(analysis), {})
+    row = steps(page).markup.partition("had not settled")[2].partition("<tbody>")[2]
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
+    late_legs = {"full": "2 of 3", "comm": "2 of 3"}
+    assert cells == ["bert-demo", SLOW, *(late_legs.get(leg, "none") for leg in LEGS)]
 
 
 def test_facts_have_a_row_for_each_value_with_its_rounds(census: Census) -> None:
