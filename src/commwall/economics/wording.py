@@ -169,9 +169,8 @@ def middle_text(judged: Judged, answer: Answer) -> str | None:
     if answer.middle is None or answer.result is None or answer.result.certain:
         return None
     return tr(
-        "With every number at its middle it is {middle}: what moves and what turns the answer "
-        "start from there. The median above is that of the draws, whose ranges may reach further "
-        "to one side.",
+        "With every number at its middle it is {middle}, from where the answer is moved and turned "
+        "below; above stands the median of the draws, whose ranges may reach further to one side.",
         middle=result_words(judged, answer)(answer.middle),
     )
 
