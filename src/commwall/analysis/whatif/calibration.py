@@ -36,7 +36,7 @@ class Calibration:
     gpus: tuple[str, ...]
     """Names of the GPUs that were measured."""
     models: dict[str, str]
-    """Training case that compute and overlap are taken from -> its model, in the words of `commwall whatif`."""
+    """Training case that compute and overlap are taken from -> its model, as `whatif` names it."""
 
 
 def calibrate(analysis: Analysis, case: str | None = None) -> Calibration:
