@@ -149,13 +149,13 @@ def table_of_checks(found: HandOver) -> Html:
             tr("outcome"),
             tr("expected"),
             tr("found"),
-            tr("reason"),
+            tr("why, or the command that shows it"),
             tr("shown by"),
         ),
         [Group("", rows)],
         tr(
-            "Expected against found. open: these files do not show it; the reason is the command "
-            "that would."
+            "Expected against found. open: these files do not show it; the command that would "
+            "stands there."
         ),
     )
 
