@@ -187,7 +187,7 @@ def test_one_missing_record_is_measured_again_on_all_platforms(tmp_path: Path) -
     assert layout.record_path("demo", "fast", "training", "ok-1", 1).read_bytes() == kept
     told = [line for line in said if not line.startswith("case ")]
     assert told[0].startswith("1 intact record is measured anew"), "not without a word"
-    assert told[2:] == ["  ok-1 on fast: round 2"]
+    assert told[1:] == ["  ok-1 on fast: round 2"]
 
 
 def test_a_failed_case_is_recorded_and_the_rest_goes_on_in_a_new_launch(tmp_path: Path) -> None:

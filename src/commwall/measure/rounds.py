@@ -113,8 +113,7 @@ def _tell_replaced(replaced: Sequence[Finding], say: Say) -> None:
     if not replaced:
         return
     count = "1 intact record is" if len(replaced) == 1 else f"{len(replaced)} intact records are"
-    say(f"{count} measured anew: a case is compared only in rounds measured in one go,")
-    say("  and others of these were not, or their record is missing, stale or invalid")
+    say(f"{count} measured anew with the rest of a round, which counts only if measured in one go:")
     rounds: dict[str, list[int]] = {}
     for each in replaced:
         rounds.setdefault(f"{each.case} on {each.platform}", []).append(each.round)
