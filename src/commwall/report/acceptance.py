@@ -153,10 +153,7 @@ def table_of_checks(found: HandOver) -> Html:
             tr("shown by"),
         ),
         [Group("", rows)],
-        tr(
-            "Expected against found. open: these files do not show it; the command that would "
-            "stands there."
-        ),
+        tr("Expected against found. open: these files do not show it; the command beside it does."),
     )
 
 
