@@ -14,7 +14,7 @@ from commwall.analysis.whatif.answers import answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import Calibration, calibrate
-from commwall.analysis.whatif.words import gain_text, seconds_text
+from commwall.analysis.whatif.words import gain_text, origin_lines, seconds_text
 from commwall.model.layout import Layout as Degrees
 from commwall.model.memory import activation_bytes, state_bytes
 from commwall.records.evidence import look_at
@@ -196,6 +196,8 @@ def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Fact
     asked = Words(model="bert-large", gpu="a100-sxm-80gb", gpus=2, links=("nvlink",))
     question = question_of(asked, facts, measured)
     assert question.mfu.basis.endswith("measured on NVIDIA H200, another GPU")
+    told = " ".join(origin_lines(question, measured, "bert-large"))
+    assert told.endswith("of this model alone: --case bert-large-s128-b32.")
     assert question.links[0].bytes_per_s.origin == "published"
     with pytest.raises(ConfigError, match="no such case"):
         calibrate(sample, "bert-larger")
@@ -203,6 +205,6 @@ def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Fact
 
 def test_a_campaign_without_gpus_calibrates_nothing(golden: Layout, facts: Facts) -> None:
     measured = calibrate(analyse_campaign(golden, CAMPAIGN, 0.95))
-    assert measured == Calibration(CAMPAIGN, None, {}, ())
+    assert measured == Calibration(CAMPAIGN, None, {}, (), {"bert-golden": "bert-demo"})
     page = open_page(golden.root, CAMPAIGN, 0.95)
     assert "No example" in examples(page, facts).markup

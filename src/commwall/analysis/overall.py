@@ -126,6 +126,16 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
     return _sentence([*parts, *_undecided(verdicts, noun), *_left_out(analysis, verdicts, noun)])
 
 
+def headlines(analysis: Analysis) -> Iterator[str]:
+    """The first thing that each comparison of treatments says, with its topic."""
+    for comparison in comparisons(analysis):
+        for topic in TOPICS:
+            if verdicts := topic_verdicts(analysis, comparison, topic):
+                text = overall_text(analysis, verdicts, topic.noun)
+                yield tr("{topic}: {verdict}", topic=topic.title, verdict=text)
+                break
+
+
 def why_unused(analysis: Analysis, verdict: Verdict) -> str:
     """Why a verdict has no ratio, as shortly as its records' refusals allow."""
     sides = (verdict.comparison.a, verdict.comparison.b)

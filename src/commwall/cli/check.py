@@ -45,6 +45,7 @@ def _print_index(index: Index) -> None:
                     for dues in index.due.values()
                     for due in dues
                 ),
-                next_step="run `snakemake --cores all` again; it measures only what is missing",
+                next_step="run `snakemake --cores all` again; it measures these cases on all "
+                "platforms of their round, and nothing else",
             )
         )
