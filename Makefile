@@ -8,6 +8,9 @@ PYTHON ?= python3
 # Extra words for Snakemake, for instance: make report FLAGS=-n
 FLAGS ?=
 
+# No list of inputs for each job; `snakemake --cores all` shows them.
+QUIET := --quiet rules reason host
+
 DRIVER := .venv
 SLURM := .envs/slurm
 TEST := .envs/dev
@@ -20,7 +23,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 report: driver ## measure what is missing, render everything; the pages are results/site/index.html
-	@$(call workflow,$(DRIVER),--cores all)
+	@$(call workflow,$(DRIVER),$(QUIET) --cores all)
 
 slurm: python ## the same behind Slurm: its nodes measure, this machine renders
 	@$(call environment,$(SLURM),envs/slurm.lock)
@@ -67,7 +70,8 @@ python:
 	    echo "commwall needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	        "Name another one: make PYTHON=/path/to/python3.12 …" >&2; exit 2; }
 
-# Ends with the page to open unless the start was refused (2), and with Snakemake's exit code.
+# Ends with the verdicts and the page to open unless the start was refused (2), and with
+# Snakemake's exit code.
 define workflow
 $(1)/bin/python -m snakemake $(2) $(FLAGS); code=$$?; \
     [ $$code = 2 ] || $(1)/bin/python -m commwall pages; exit $$code

@@ -18,7 +18,7 @@ language = None
 
 # %%
 from commwall.analysis.names import ALGBW, BUSBW, OPERATION_TIME
-from commwall.report import collectives, narrative, operations, overview
+from commwall.report import collectives, narrative, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture
 
@@ -81,13 +81,13 @@ collectives.yardsticks(page)
 # ## Every size
 
 # %%
-operations.sizes(page, BUSBW)
+collectives.sizes(page, BUSBW)
 
 # %%
-operations.sizes(page, ALGBW)
+collectives.sizes(page, ALGBW)
 
 # %%
-operations.sizes(page, OPERATION_TIME)
+collectives.sizes(page, OPERATION_TIME)
 
 # %% [markdown]
 # ## What this does not show

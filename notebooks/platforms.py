@@ -72,8 +72,8 @@ platforms.differences(page)
 
 # %% [markdown]
 # ## Order of the rounds
-# Within a round the platforms run back to back; the order alternates, so that slow drift hits
-# both sides alike.
+# Within a round the platforms run back to back. Rounds go in pairs, an order drawn from the plan's
+# seed and then its reverse, so that slow drift hits both sides alike.
 
 # %%
 platforms.orders(page)

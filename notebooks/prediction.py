@@ -58,7 +58,7 @@ prediction.reasons(page)
 # ## How a step is predicted
 
 # %%
-prediction_rule.rule()
+prediction_rule.rule(page)
 
 # %%
 prediction.models(page)

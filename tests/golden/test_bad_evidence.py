@@ -96,7 +96,7 @@ def _contended(record: Record) -> Record:
         (_other_round, "id.round_id: golden-round-4 and another"),
         (_other_loss, "loss: "),
         (_failed_check, "check gradients_agree failed: found 1.0 and 2.0, expected equal"),
-        (_contended, "marked contended, leg any: another process used the device"),
+        (_contended, "marked contended: another process used the device"),
     ],
 )
 def test_an_unusable_round_is_named_and_the_others_count(

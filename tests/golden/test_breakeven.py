@@ -14,13 +14,14 @@ from commwall.analysis.whatif.answers import answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import Calibration, calibrate
-from commwall.analysis.whatif.words import gain_text, seconds_text
+from commwall.analysis.whatif.words import gain_text, origin_lines, seconds_text
 from commwall.model.layout import Layout as Degrees
 from commwall.model.memory import activation_bytes, state_bytes
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
 from commwall.report.breakeven import curve_figure, points, verdict
+from commwall.report.overview import NO_FLOOR
 from commwall.report.page import Page, open_page
 from commwall.report.style import looks_of
 from commwall.report.whatif import examples
@@ -46,6 +47,12 @@ def curve(golden: Layout) -> BreakEven:
 @pytest.fixture(scope="module")
 def sample() -> Analysis:
     return analyse(look_at(Layout(ROOT), SAMPLE), 0.95, read_hardware(ROOT))
+
+
+@pytest.fixture(scope="module")
+def sample_page(sample: Analysis) -> Page:
+    curve, looks = break_even(sample), looks_of(sample.names)
+    return Page(sample, tidy_tables(sample), census_tables(sample), curve, looks)
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +100,14 @@ def test_nothing_to_compare_is_told(golden: Layout, tmp_path: Path) -> None:
     assert curve_figure(page).axes == []
 
 
+def test_it_decides_no_more_than_other_pages(golden: Layout, sample_page: Page) -> None:
+    sample = verdict(sample_page).markup
+    assert "Cannot tell in 3 of 4 cases, one round has no interval; ratio 1.08 to" in sample
+    assert "3 cases have the legs that the curve needs" in sample and NO_FLOOR in sample
+    told = verdict(open_page(golden.root, CAMPAIGN, 0.95)).markup
+    assert "is faster by 100 % (64 to 143, n = 5)" in told and "(A/A control)" in told
+
+
 def test_order_of_the_comparison_does_not_matter(sample: Analysis) -> None:
     (contest,) = contests(sample)
     assert (contest.faster, contest.slower) == (NVLINK, STAGED)
@@ -117,10 +132,9 @@ def test_measured_cells_of_the_sample_lie_in_the_band_or_say_why(sample: Analysi
 
 
 def test_pages_of_the_sample_name_what_lies_outside_and_answer_for_models(
-    sample: Analysis, facts: Facts
+    sample: Analysis, sample_page: Page, facts: Facts
 ) -> None:
-    curve, looks = break_even(sample), looks_of(sample.names)
-    page = Page(sample, tidy_tables(sample), census_tables(sample), curve, looks)
+    page, curve = sample_page, sample_page.curve
     told = points(page).markup
     assert f"{BERT} lies below the band: over NVLink only 17 % of what could be hidden was" in told
     assert "gradients are packed into buckets" in told  # this sample has no leg packed
@@ -182,6 +196,8 @@ def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Fact
     asked = Words(model="bert-large", gpu="a100-sxm-80gb", gpus=2, links=("nvlink",))
     question = question_of(asked, facts, measured)
     assert question.mfu.basis.endswith("measured on NVIDIA H200, another GPU")
+    told = " ".join(origin_lines(question, measured, "bert-large"))
+    assert told.endswith("of this model alone: --case bert-large-s128-b32.")
     assert question.links[0].bytes_per_s.origin == "published"
     with pytest.raises(ConfigError, match="no such case"):
         calibrate(sample, "bert-larger")
@@ -189,6 +205,6 @@ def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Fact
 
 def test_a_campaign_without_gpus_calibrates_nothing(golden: Layout, facts: Facts) -> None:
     measured = calibrate(analyse_campaign(golden, CAMPAIGN, 0.95))
-    assert measured == Calibration(CAMPAIGN, None, {}, ())
+    assert measured == Calibration(CAMPAIGN, None, {}, (), {"bert-golden": "bert-demo"})
     page = open_page(golden.root, CAMPAIGN, 0.95)
     assert "No example" in examples(page, facts).markup

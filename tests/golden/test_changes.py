@@ -162,6 +162,22 @@ def test_a_case_of_another_name_and_the_same_parameters_is_the_same(root: Path) 
     assert cell(found, FAST).case == CASE
 
 
+def test_campaigns_with_nothing_in_common_are_told_in_a_few_lines(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("commwall.cli.changes.MOST_ALIKE", 1)
+    write(root, AFTER, planned=lambda own: renamed_case(other_case(batch_per_gpu=8)(own)))
+    assert exit_code(root, monkeypatch) == 3
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert "nothing could be compared" in first
+    assert rest == [
+        f"  2 cells have no counterpart ({name} has no such case); --all lists them"
+        for name in (AFTER, CAMPAIGN)
+    ]
+    assert exit_code(root, monkeypatch, "--all") == 3
+    assert "missing         bert-renamed" in capsys.readouterr().out
+
+
 def test_a_case_that_one_side_has_alone_is_missing(root: Path) -> None:
     def other(own: Plan) -> Plan:
         return renamed_case(other_case(batch_per_gpu=8)(own))

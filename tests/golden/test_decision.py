@@ -121,7 +121,9 @@ def test_the_sample_of_two_gpus_decides_nothing(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "results" / campaign, layout.campaign_dir(campaign))
     write_index(layout, campaign)
     told = opened(layout, campaign).decision
-    assert told.answers[0].verdict.startswith("Cannot tell in any of 4 cases")
+    assert told.answers[0].verdict.startswith(
+        "Cannot tell in 3 of 4 cases, one round has no interval; ratio 1.08 to 2.25; transformer"
+    )
     assert NO_FLOOR in told.answers[0].details
     assert {row.winner for row in told.figure} == {None} and len(told.figure) == 3
 
@@ -184,6 +186,17 @@ def test_who_predicts_can_be_replicated(tmp_path: Path, of_many: Decision) -> No
     ]
     assert lines[1] == f".venv/bin/commwall replicate {build.CAMPAIGN} --rounds 2"
     assert "COPY" not in lines[2] and "COPY" in of_many.repeat[-1].line
+
+
+def test_only_a_file_that_exists_is_named_to_be_copied(tmp_path: Path) -> None:
+    layout = build.write_campaign(tmp_path)
+    alike = opened(layout, build.CAMPAIGN).decision.repeat[-1].words
+    assert f"results/{build.CAMPAIGN}/plan.json" in alike and " copy " not in alike
+    file = tmp_path / "config" / "campaigns" / f"{build.CAMPAIGN.rpartition('-')[0]}.yaml"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    copied = opened(layout, build.CAMPAIGN).decision.repeat[-1].words
+    assert copied.startswith(f"Measure again: copy config/campaigns/{file.name} under a name")
 
 
 def test_no_case_is_preferred_where_not_all_fit() -> None:

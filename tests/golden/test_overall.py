@@ -1,17 +1,23 @@
 """Sentences over several cases, and the tables about the campaign, on golden records."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from commwall.analysis.breakeven import break_even
 from commwall.analysis.census import ALL, Census, census_tables
 from commwall.analysis.facts import Fact, facts_of, matrix_of, matrix_text
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.overall import TOPICS, comparisons, overall_text, topic_verdicts, why_unused
 from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.tables import tidy_tables
 from commwall.analysis.verdicts import Verdict
+from commwall.report.method import steps
 from commwall.report.overview import control_text
+from commwall.report.page import Page
+from commwall.schema.case import LEGS
 from commwall.schema.record import GpuFacts
 from commwall.schema.result import Gap
 from commwall.stats.paired import paired_ratio
@@ -52,8 +58,11 @@ def test_training_over_four_cases(analysis: Analysis, training: list[Verdict]) -
     [
         (ENERGY, f"{A} has higher samples per watt-hour than {B} in 2 of 4 cases, by 50 % to"),
         (BUSBW, f"{A} has higher bus bandwidth than {B} in 2 of 2 operations, by 900 %."),
-        (LATENCY, "cannot tell in any of 2 operations; ratio 0.500 in all-gather, without interv"),
-        (MEMORY, "cannot tell in any of 2 operations; ratio 1.00 in copy, without interval; to-d"),
+        (
+            LATENCY,
+            "cannot tell in 1 of 2 operations; ratio 0.500, without interval; all-reduce not",
+        ),
+        (MEMORY, "cannot tell in 1 of 2 operations; ratio 1.00, without interval; to-device not"),
     ],
 )
 def test_other_topics(analysis: Analysis, topic: object, text: str) -> None:
@@ -94,6 +103,18 @@ def test_what_no_case_has_is_not_measured(analysis: Analysis) -> None:
     assert own[0].why_none == why
     assert overall_text(analysis, [own[0]] * 2) == f"not measured, because {why}."
     assert f"all-reduce not measured: {why}." in overall_text(analysis, own, "operation")
+
+
+def test_a_refused_round_is_no_reason_for_what_good_ones_lack(analysis: Analysis) -> None:
+    (comparison,) = comparisons(analysis)
+    reduce = topic_verdicts(analysis, comparison, LATENCY)[0]
+    cells = tuple(
+        replace(cell, refusals=("marked contended: others were at work",))
+        if cell.record.id.case == reduce.case and cell.record.id.round == 1
+        else cell
+        for cell in analysis.cells
+    )
+    assert why_unused(replace(analysis, cells=cells), reduce) == reduce.why_none
 
 
 def test_several_left_out_for_one_mark_are_counted_whatever_the_leg(
@@ -155,6 +176,20 @@ def test_efforts_count_what_was_timed(census: Census) -> None:
     reduce = census.efforts.query("case == 'all-reduce' and platform == @SLOW").iloc[0]
     assert (reduce["sizes"], reduce["timed_min"], reduce["repetitions_max"]) == (3, 3, 5)
     assert own["records"].tolist() == [3] * 5
+
+
+def test_legs_that_did_not_settle_have_a_row_a_case_and_platform(
+    analysis: Analysis, census: Census
+) -> None:
+    late = (census.efforts["case"] == "bert-demo") & (census.efforts["platform"] == SLOW)
+    late &= census.efforts["leg"].isin(("full", "comm"))
+    efforts = census.efforts.assign(unsettled=census.efforts["unsettled"].where(~late, 2))
+    known = replace(census, efforts=efforts)
+    page = Page(analysis, tidy_tables(analysis), known, break_even(analysis), {})
+    row = steps(page).markup.partition("had not settled")[2].partition("<tbody>")[2]
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
+    late_legs = {"full": "2 of 3", "comm": "2 of 3"}
+    assert cells == ["bert-demo", SLOW, *(late_legs.get(leg, "none") for leg in LEGS)]
 
 
 def test_facts_have_a_row_for_each_value_with_its_rounds(census: Census) -> None:

@@ -88,7 +88,9 @@ def test_typst_takes_no_markup_from_a_campaign(decision: Decision) -> None:
 
 def test_chinese_has_no_box(layout: Layout) -> None:
     with speaking("zh"):
-        told = decide(open_money(layout.root, gpus.CAMPAIGN, 0.95, "zh"), replicable=False)
+        told = decide(
+            open_money(layout.root, gpus.CAMPAIGN, 0.95, "zh"), replicable=False, file=None
+        )
         data = sheet_data(told)
     known = FT2Font(str(chinese_typeface())).get_charmap()
     used = {c for text in texts({**data, "svg": ""}) for c in text}

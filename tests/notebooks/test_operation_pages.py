@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,10 +18,12 @@ from commwall.report import collectives, operations
 from commwall.report.page import open_page
 from commwall.report.style import looks_of
 from commwall.schema.result import NcclChoice, Series
+from tests.golden import gpus
 from tests.golden.build import FAST
 from tests.golden.operations import CAMPAIGN, SKIPPED, operation, record, write_campaign
 from tests.golden.test_operations import NOT_BOUND
 from tests.notebooks.conftest import publishing
+from tests.samples import write_index
 
 PAGES = ("summary", "memory", "collectives")
 
@@ -122,11 +125,25 @@ def test_links_have_latency_and_rate_or_say_why_not(published: Layout) -> None:
     assert rows[-1].count("link, emulated") == 3  # one row for the three of them
 
 
-def test_what_the_page_has_not_it_names(published: Layout) -> None:
+def test_sections_about_gpus_are_left_out_where_there_are_none(published: Layout) -> None:
+    heads = re.findall(r"<h2[^>]*>([^<]+)", page_of(published, "collectives"))
+    assert not {"How they were carried out", "As an eager program sees it"} & set(heads)
+    assert "Beside nccl-tests" not in heads and "Every size" in heads
+
+
+def test_what_a_campaign_on_gpus_has_not_is_named(tmp_path: Path) -> None:
+    layout = gpus.write_campaign(tmp_path)
+    write_index(layout, gpus.CAMPAIGN)
+    page = open_page(layout.root, gpus.CAMPAIGN, 0.95)
+    assert "none known, see the gaps." in collectives.choices(page).markup
+    assert "No eager times: nothing was recorded" in collectives.eager(page).markup
+    assert "nccl-tests was not run beside this campaign." in collectives.yardsticks(page).markup
+
+
+def test_operation_times_are_those_of_collectives(published: Layout) -> None:
     page = page_of(published, "collectives")
-    assert "NCCL's choices: none known, see the gaps." in page
-    assert "No eager times: nothing was recorded" in page
-    assert "nccl-tests was not run beside this campaign." in page
+    rows = rows_of(page, "Operation time: median of the rounds (least to greatest).")
+    assert {row.split(",")[0] for row in rows} == {"all-reduce", "all-gather"}
 
 
 def test_choices_and_eager_times_stand_there_where_they_are_known(

@@ -1,14 +1,16 @@
 """Rendering refuses what it cannot do, and renders what is not there as a gap."""
 
+import re
 from pathlib import Path
 
 import jupytext
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from commwall.host.processes import is_running
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
-from commwall.report.render import RenderError, check_parameters, render
+from commwall.report.render import RenderError, check_parameters, page_of, render
 from tests.golden.build import CAMPAIGN, SLOW, write_campaign
 from tests.notebooks.conftest import REPOSITORY, campaign_page
 
@@ -70,6 +72,20 @@ def test_a_kernel_that_is_killed_is_told(layout: Layout) -> None:
     with pytest.raises(RenderError, match="Kernel died"):
         render(layout, CAMPAIGN, "probe", 0.95, 60)
     assert not layout.notebooks_dir(CAMPAIGN).exists()
+
+
+def test_a_section_that_shows_nothing_has_no_heading() -> None:
+    cells = [
+        new_markdown_cell("## Empty\nText."),
+        new_code_cell("f()", outputs=[new_output("execute_result", {"text/html": ""})]),
+        new_markdown_cell("## Shown"),
+        new_code_cell("g()", outputs=[new_output("execute_result", {"text/html": ""})]),
+        new_code_cell("h()", outputs=[new_output("execute_result", {"text/html": "<p>x</p>"})]),
+        new_markdown_cell("## Text alone"),
+    ]
+    page = page_of(new_notebook(cells=cells), "title")
+    assert re.findall(r'<h2 id="([^"]+)"', page) == ["Shown", "Text-alone"]
+    assert "Text." not in page
 
 
 @pytest.mark.parametrize("notebook", pages_for({"training"}))

@@ -79,7 +79,8 @@ def test_a_winner_between_links_that_exist_comes_before_one_between_emulated_one
 def test_a_count_of_cases_is_followed_by_its_ends_with_intervals(tmp_path: Path) -> None:
     landing = site(many.write_campaign(tmp_path), many.CAMPAIGN) / "index.html"
     text = landing.read_text(encoding="utf-8")
-    told = re.findall(r'<p class="detail">\s*(.*?)</p>', text)
+    *told, floor = re.findall(r'<p class="detail">\s*(.*?)</p>', text)
+    assert "(A/A control): the interval contains 1 in 4 of 4 cases; noise floor 5.0 %." in floor
     assert len(told) == 2 and all(re.search(r"\(\d+ to \d+, n = 3\)", line) for line in told)
     assert [re.search(r"by (\d+) %", line)[1] for line in told] == ["50", "100"]
 

@@ -47,6 +47,10 @@ def test_a_good_machine_passes_what_its_files_show() -> None:
     found = of_sample(gpu="NVIDIA H200", gpu_count=2)
     assert {one.outcome for one in found.values()} == {"pass", "open"}
     assert found["PCIe lanes"].outcome == "open"
+    rate = found["NVLink of a GPU in one direction"]
+    assert (rate.expected, rate.found) == ("450 GB/s", "478 GB/s")
+    assert "nvidia-smi states 1/16 more than data sheets" in rate.reason
+    assert found["all-reduce"].expected.endswith("or else the usual share of the link's rate")
     assert summary(tuple(found.values()))[0] == "open"
 
 

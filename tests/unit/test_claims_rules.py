@@ -24,8 +24,10 @@ BOOK = FactBook(
     },
     words={},
     vocabularies={
-        "whole": Vocabulary(complete=True, words=("NCCL_ALGO",), source="a manual"),
-        "part": Vocabulary(complete=False, words=("dmon",), source="a manual"),
+        "whole": Vocabulary(
+            title="the names", complete=True, words=("NCCL_ALGO",), source="a manual"
+        ),
+        "part": Vocabulary(title="the columns", complete=False, words=("dmon",), source="a manual"),
     },
 )
 
@@ -229,7 +231,9 @@ def test_a_formula_of_the_wrong_kind_is_wrong() -> None:
     ],
 )
 def test_words_are_looked_up(word: str, vocabulary: str, verdict: str) -> None:
-    assert judged(words={word: vocabulary}).verdict == verdict
+    found = judged(words={word: vocabulary})
+    assert found.verdict == verdict
+    assert vocabulary not in found.findings[0].words, "readers get words, no key of a file"
 
 
 def test_what_was_shown_for_inference_is_said_so() -> None:

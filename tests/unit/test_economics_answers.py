@@ -8,7 +8,7 @@ from commwall.economics.costs import NOTHING_PAID, NoCost, costs
 from commwall.economics.judging import Answer, judge
 from commwall.economics.scenario import Scenario
 from commwall.economics.uncertain import Stated
-from commwall.economics.wording import DECISIONS, flips_text, sentence
+from commwall.economics.wording import DECISIONS, flips_text, middle_text, sentence, swing_label
 from commwall.economics.work import Subject, Workload, measured, subjects
 from commwall.schema.errors import ConfigError
 from commwall.stats.roots import Change, bisect, nearest_change
@@ -79,13 +79,16 @@ def test_the_largest_swing_comes_first_and_those_together_move_as_one() -> None:
     rents = {k: e for k, e in own.entries.items() if k.endswith("rent")}
     tied = {k: type(e)(**{**vars(e), "together": "tier"}) for k, e in rents.items()}
     own = type(own)(**{**vars(own), "entries": {**own.entries, **tied}})
-    answer = judge(own, SUBJECT, 0.95).answers[1]
+    judged = judge(own, SUBJECT, 0.95)
+    answer = judged.answers[1]
     first, second = answer.swings
     assert [entry.key for entry in first.entries] == ["a.rent", "b.rent"]
     # For an hour at 2 x 10 or 2 x 30 $ of rent, half an hour at 2 x 20 or 2 x 40 $; 25 $ who wait.
     assert first.results == (pytest.approx(1 - 32.5 / 45), pytest.approx(1 - 52.5 / 85))
     assert [entry.key for entry in second.entries] == ["waiting_share"]
-    drawn = judge(own, SUBJECT, 0.95).draws.values
+    names = "; ".join(entry.words for entry in first.entries)
+    assert swing_label(first) == f"{names}: low ends to high ends"
+    drawn = judged.draws.values
     assert drawn["a.rent"] - drawn["b.rent"] == pytest.approx(10)  # type: ignore[operator]
 
 
@@ -99,12 +102,20 @@ def test_decided_only_where_the_interval_lies_on_one_side(share: Stated, decisio
     assert answer.result and (answer.result.low > 0) == (decision == "take")
 
 
+def test_the_middle_is_told_apart_from_the_median_of_the_draws() -> None:
+    judged = judge(scenario({**LEAN, "waiting_share": Stated(0.1, 0.9)}), SUBJECT, 0.95)
+    said = middle_text(judged, judged.answers[0])
+    # 12.5 $ an hour are 25 % of an engineer's wait: at 50 % twice as much, 12,000 $ for 7,305 $.
+    assert said and said.startswith("With every number at its middle it is 4,700 $")
+    certain = judge(scenario({**LEAN, "waiting_share": 1.0}), SUBJECT, 0.95)
+    assert middle_text(certain, certain.answers[0]) is None
+
+
 def test_a_gain_of_one_round_is_told_with_the_verdict() -> None:
     rich = scenario({**LEAN, "waiting_share": 1.0})
     judged = judge(rich, gaining(2.0), 0.95)
-    assert "if the gain holds (the gain is the point of one round" in sentence(
-        judged, judged.answers[0]
-    )
+    said = sentence(judged, judged.answers[0])
+    assert said.startswith("Bought: if the gain holds, take the faster link (the gain is the point")
     judged = judge(rich, gaining(1.9, 2.0, 2.1), 0.95)
     assert "if the gain holds" not in sentence(judged, judged.answers[0])
     assert judged.subject.evidence == "measured, n = 3"

@@ -177,13 +177,17 @@ def test_energy_is_asked_of_training_alone(tmp_path: Path) -> None:
 
 
 def test_one_missing_record_is_measured_again_on_all_platforms(tmp_path: Path) -> None:
+    said: list[str] = []
     order = checkout(tmp_path, planned("ok-1", rounds=2))
     measure_suite(order)
     layout = Layout(tmp_path)
     kept = layout.record_path("demo", "fast", "training", "ok-1", 1).read_bytes()
     layout.record_path("demo", "slow", "training", "ok-1", 2).unlink()
-    assert measure_suite(order).measured == 2
+    assert measure_suite(replace(order, say=said.append)).measured == 2
     assert layout.record_path("demo", "fast", "training", "ok-1", 1).read_bytes() == kept
+    told = [line for line in said if not line.startswith("case ")]
+    assert told[0].startswith("1 intact record is measured anew"), "not without a word"
+    assert told[1:] == ["  ok-1 on fast: round 2"]
 
 
 def test_a_failed_case_is_recorded_and_the_rest_goes_on_in_a_new_launch(tmp_path: Path) -> None:

@@ -110,5 +110,5 @@ def test_every_doubt_is_a_reason() -> None:
     assert refusals(record) == (
         "failed (out of memory): rank 1",
         "check gradients_equal failed: found 1e-2, expected 0",
-        "marked host bound, leg any: 12 % host gap",
+        "marked host bound: 12 % host gap",
     )

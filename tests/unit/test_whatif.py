@@ -9,8 +9,9 @@ import pytest
 from commwall.analysis.whatif.answers import answer, at_scale, fastest_ways
 from commwall.analysis.whatif.asking import Words, layout_of, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.offers import offer
-from commwall.analysis.whatif.words import answer_lines, heading, layout_text
+from commwall.analysis.whatif.calibration import Calibration
+from commwall.analysis.whatif.offers import Offer, offer
+from commwall.analysis.whatif.words import answer_lines, heading, layout_text, origin_lines
 from commwall.cli.main import main
 from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout
@@ -156,6 +157,36 @@ def test_the_answer_for_a_decoder(capsys: pytest.CaptureFixture[str]) -> None:
     # 13.48 GB x 14/8 over 25 GB/s, in 515 buckets of 14 steps of 5.7 µs.
     assert told("a link of 25.0 GB/s: exchanges alone", text) == ("985 ms", "modelled")
     assert told("a link of 25.0 GB/s: step", text) == ("2.60 to 2.93 s", "modelled")
+
+
+MEASURED = Calibration(
+    campaign="gpu-1",
+    mfu=Estimate(0.1, 0.35, "measured", "two cases"),
+    links={
+        "fast": Offer(
+            "NVLink",
+            Estimate(3e11, 3e11, "measured", "lines"),
+            Estimate(3e-6, 3e-6, "measured", "lines"),
+        )
+    },
+    gpus=(),
+    models={"bert-b32": "bert-large", "resnet-b64": "resnet-50"},
+)
+
+
+def test_an_answer_says_what_it_takes_from_a_campaign_and_what_not(facts: Facts) -> None:
+    words = Words(model="bert-large", gpu="h200-sxm", gpus=2, links=("fast", "pcie"))
+    question = question_of(words, facts, MEASURED)
+    assert list(origin_lines(question, MEASURED, "bert-large")) == [
+        "From campaign gpu-1: MFU; rate and latency, not overlap, of NVLink.",
+        "PCIe 5.0 x16 is no link of the campaign (its own for --link: fast): rate assumed, "
+        "overlap assumed.",
+        "MFU and overlap of 2 cases are pooled; of this model alone: --case bert-b32.",
+    ]
+    asked = dataclasses.replace(words, links=("pcie",), mfu=(0.4, 0.4))
+    told_of_it = list(origin_lines(question_of(asked, facts, MEASURED), MEASURED, "llama-7b"))
+    assert told_of_it[:2] == ["From campaign gpu-1: nothing.", "MFU is given."]
+    assert len(told_of_it) == 3, "no case of this model to point at"
 
 
 def test_one_gpu_has_nobody_to_exchange_with(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,9 @@ def test_accident_half_way_is_owed_and_repeated(fresh: Checkout) -> None:
 
 def test_run_that_owes_work_fails_again_without_help(fresh: Checkout) -> None:
     fresh.wish(KILL)
-    assert fresh.measure().code != 0
+    quiet = fresh.measure("--quiet", "rules", "reason", "host")
+    assert quiet.code != 0 and not quiet.jobs
+    assert "case 1 of 6 " in quiet.output and "this machine owes records" in quiet.output
     again = fresh.measure()
     assert again.code != 0
     assert "measure_suite" in again.started

@@ -57,6 +57,11 @@ def test_the_page_to_open_is_named_unless_the_start_was_refused(
     assert (done.returncode == 0) is (code == 0)
 
 
+def test_report_lists_no_job_with_its_inputs_and_targets_may_follow() -> None:
+    recipe = _make(SOURCE, "-n", "report", "FLAGS=measure").stdout
+    assert "-m snakemake --quiet rules reason host --cores all measure;" in recipe
+
+
 def test_clean_keeps_plans_and_records(tmp_path: Path) -> None:
     shutil.copy(SOURCE / "Makefile", tmp_path)
     kept = {"results/a/plan.json", "results/a/records/p/training/c/r01.json"}

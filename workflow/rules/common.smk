@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+from contextlib import suppress
 
 from commwall.host.locks import hold_checkout
 from commwall.language.translate import LANGUAGES, folder_of
@@ -42,6 +43,8 @@ JOB = {
     if value is not None
 }
 """What a measuring job asks of Slurm; without Slurm it means nothing."""
+LAST_LINES = 40
+"""Of a failed job's log, shown in the terminal."""
 FACTS = sorted(map(str, Path("config/facts").rglob("*.yaml")))
 VALUES = sorted(map(str, Path("config/facts").glob("*.yaml")))
 """Facts without the claims of others."""
@@ -143,6 +146,23 @@ def name_pages() -> None:
         shell("{DRIVER:q} -m commwall pages || true")
 
 
+def text_of(name: str) -> str:
+    """What a log holds; nothing if it is not there."""
+    with suppress(OSError):
+        return Path(name).read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
+def show_failures(logs: list[str]) -> None:
+    """What failed jobs wrote: Snakemake keeps it back where it lists no jobs (`make report`)."""
+    told = "".join(map(text_of, logs))
+    if "Error in " in told:
+        return
+    for name in re.findall(r"> (\S+) 2>&1' (?:returned|died)", told):
+        lines = text_of(name).splitlines()[-LAST_LINES:]
+        print(f"{name} ends with:", *lines, sep="\n  ", file=sys.stderr)
+
+
 onstart:
     with refusals_told():
         hold_checkout(ROOT)
@@ -154,4 +174,5 @@ onsuccess:
 
 
 onerror:
+    show_failures(log)
     name_pages()

@@ -196,7 +196,10 @@ def _unread(cells: tuple[Cell, ...]) -> Iterator[GapLine]:
             if gap.what not in METRICS:
                 found.setdefault((gap.what, gap.reason), []).append(cell.record.id.suite)
     for (what, reason), suites in found.items():
-        yield GapLine("value", what, tr("not read: {reason}", reason=reason), _only(suites))
+        name, at, size = what.partition(" at ")
+        label = tr(METRICS[name].label) if name in METRICS else name
+        told = tr("not read: {reason}", reason=reason)
+        yield GapLine("value", f"{label}{at}{size}", told, _only(suites))
 
 
 def _only(suites: Iterable[SuiteName]) -> SuiteName | None:

@@ -126,6 +126,16 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
     return _sentence([*parts, *_undecided(verdicts, noun), *_left_out(analysis, verdicts, noun)])
 
 
+def headlines(analysis: Analysis) -> Iterator[str]:
+    """The first thing that each comparison of treatments says, with its topic."""
+    for comparison in comparisons(analysis):
+        for topic in TOPICS:
+            if verdicts := topic_verdicts(analysis, comparison, topic):
+                text = overall_text(analysis, verdicts, topic.noun)
+                yield tr("{topic}: {verdict}", topic=topic.title, verdict=text)
+                break
+
+
 def why_unused(analysis: Analysis, verdict: Verdict) -> str:
     """Why a verdict has no ratio, as shortly as its records' refusals allow."""
     sides = (verdict.comparison.a, verdict.comparison.b)
@@ -136,7 +146,7 @@ def why_unused(analysis: Analysis, verdict: Verdict) -> str:
         and cell.record.id.platform in sides
         for reason in cell.refusals
     )
-    found = [] if verdict.rounds else list(dict.fromkeys(reasons))
+    found = [] if _has_pairs(analysis, verdict) else list(dict.fromkeys(reasons))
     return clauses(found) or str(verdict.why_none)
 
 
@@ -200,12 +210,12 @@ def _percent(effect: Effect) -> str:
 def _without_winner(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
     """All verdicts where none names a winner: what cannot tell, or why there is none at all."""
     rounds = max(verdict.n for verdict in verdicts)
-    every = count_text(len(verdicts), noun)
+    every, told = count_text(len(verdicts), noun), sum(v.ratio is not None for v in verdicts)
     reasons = {why_unused(analysis, verdict) for verdict in verdicts}
-    if rounds > 1:
-        yield tr("cannot tell in any of {every}", every=every)
-    elif rounds:
-        yield tr("cannot tell in any of {every}, one round has no interval", every=every)
+    if rounds:
+        some = tr("cannot tell in {n} of {every}", n=told, every=every)
+        doubt = some if told < len(verdicts) else tr("cannot tell in any of {every}", every=every)
+        yield doubt if rounds > 1 else tr("{told}, one round has no interval", told=doubt)
     elif len(reasons) > 1:
         yield tr("no verdict in any of {every}", every=every)
     elif all(_is_absent(analysis, verdict) for verdict in verdicts):
@@ -234,7 +244,7 @@ def _undecided(verdicts: Sequence[Verdict], noun: str, *, alone: bool = False) -
     for some in filter(None, (without, around)):
         seen = range_text((ratio.centre, significant(ratio.centre, 3)) for _, ratio in some)
         told = tr("ratio {ratio}", ratio=seen)
-        if not alone or len(some) < len(verdicts):
+        if not alone or len(some) < len(own):
             cases = _cases([verdict.case for verdict, _ in some], noun)
             told = tr("ratio {ratio} in {cases}", ratio=seen, cases=cases)
         if some is without and not once:
@@ -261,9 +271,14 @@ def _left_out(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Ite
 
 def _is_absent(analysis: Analysis, verdict: Verdict) -> bool:
     """Whether good records lack the quantity, rather than that records are missing or refused."""
+    return not verdict.rounds and _has_pairs(analysis, verdict)
+
+
+def _has_pairs(analysis: Analysis, verdict: Verdict) -> bool:
+    """Whether a round has good records of both sides: refusals of others are then no reason."""
     place = (verdict.comparison, verdict.suite, verdict.case)
     own = [p for p in analysis.pairings if (p.comparison, p.suite, p.case) == place]
-    return not verdict.rounds and any(pairing.pairs for pairing in own)
+    return any(pairing.pairs for pairing in own)
 
 
 def _brief(reasons: str) -> str:

@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, RootModel
 
+from commwall.language.translate import tr, tr_later
 from commwall.records.hardware import read_achieved, read_hardware
 from commwall.schema.achieved import AchievedFile
 from commwall.schema.base import Model, Name
@@ -35,6 +36,8 @@ M = TypeVar("M", bound=BaseModel)
 class Vocabulary(Model):
     """Words that a tool knows."""
 
+    title: str
+    """What the words are, in front of readers."""
     complete: bool
     """True if a word that is not listed does not exist."""
     words: tuple[str, ...]
@@ -102,7 +105,10 @@ class FactBook:
         if name in self.words:
             fact = self.words[name]
             return Vocabulary(
-                complete=True, words=(fact.value,), source=f"{fact.source} ({fact.date})"
+                title=tr("what is on file as {address}", address=name),
+                complete=True,
+                words=(fact.value,),
+                source=f"{fact.source} ({fact.date})",
             )
         near = nearest(name, [*self.vocabularies, *self.words])
         raise ConfigError(
@@ -177,7 +183,10 @@ def _vocabularies(root: Path) -> dict[str, Vocabulary]:
     found = dict(own.root) if own else {}
     if names:
         found[NCCL_NAMES] = Vocabulary(
-            complete=True, words=names, source="NVIDIA NCCL documentation and source"
+            title=tr_later("NCCL's variables"),
+            complete=True,
+            words=names,
+            source="NVIDIA NCCL documentation and source",
         )
     return found
 

@@ -287,11 +287,12 @@ def _growth(text: str, known: Mapping[str, Quantity], own: Formula) -> dict[str,
 def word(text: str, vocabulary: str, book: FactBook) -> Finding:
     """Whether a word that the text uses exists where it says so."""
     known = book.vocabulary(vocabulary)
+    title = tr(known.title)
     if text in known.words:
-        words = tr("{word} is known: {vocabulary}", word=repr(text), vocabulary=vocabulary)
+        words = tr("{word} is among {vocabulary}", word=repr(text), vocabulary=title)
         return Finding("holds", words, (known.source,))
     words = (
-        tr("{word} is not among {vocabulary}", word=repr(text), vocabulary=vocabulary)
+        tr("{word} is not among {vocabulary}", word=repr(text), vocabulary=title)
         if known.complete
         else tr("{word} is not known here", word=repr(text))
     )

@@ -4,7 +4,8 @@ Layer: cli. Reads the records of both campaigns as they are now; writes no file.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from commwall.analysis.changes.judging import compare_campaigns
@@ -26,6 +27,8 @@ from commwall.schema.errors import PlanError
 
 EXIT_SLOWER = 1
 EXIT_NOTHING_COMPARED = 3
+MOST_ALIKE = 3
+"""Cells that are missing for one reason: beyond so many they are counted."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(change.model_dump_json(indent=1))
     else:
-        _print(change)
+        _print(change, everything=arguments.all)
     if not change.judged:
         return EXIT_NOTHING_COMPARED
     return EXIT_SLOWER if change.slower else 0
@@ -64,15 +67,25 @@ def _analysis(layout: Layout, campaign: str) -> Analysis:
     return analyse(look_at(layout, campaign), confidence_level(layout.root), facts)
 
 
-def _print(change: CampaignChange) -> None:
+def _print(change: CampaignChange, *, everything: bool) -> None:
     print(headline_text(change))
+    reasons = Counter(cell.reason for cell in change.cells if cell.outcome == "missing")
+    folded = {why: n for why, n in reasons.items() if n > MOST_ALIKE and not everything}
+    if sum(folded.values()) < len(change.cells):
+        _print_both(change, folded)
+    for why, number in folded.items():
+        print(f"  {number} cells have no counterpart ({why}); --all lists them")
+
+
+def _print_both(change: CampaignChange, folded: Collection[str | None]) -> None:
+    """What differs, and each cell unless it is missing for a reason that is told once."""
     print("\nwhat differs")
     for told in change.told:
         print(f"  {told_text(told)}")
     if not change.told:
         print("  nothing that records tell")
-    _print_cells("values", change.values)
-    _print_cells("ratios of two platforms", change.ratios)
+    _print_cells("values", [cell for cell in change.values if cell.reason not in folded])
+    _print_cells("ratios of two platforms", [c for c in change.ratios if c.reason not in folded])
     print()
     for line in not_covered_lines(change):
         print(f"  {line}")

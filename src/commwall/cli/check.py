@@ -38,7 +38,10 @@ def _print_index(index: Index) -> None:
         way = "see the problem above" if index.findings else "restore the plan and run again"
         print(f"  owed      what this machine owes cannot be told; {way}")
     elif index.owed:
-        again = "run `snakemake --cores all` again; it measures only what is missing"
+        again = (
+            "run `snakemake --cores all` again; it measures these cases on all platforms of their "
+            "round, and nothing else"
+        )
         print(
             WorkMissing(
                 f"this machine owes records of {index.campaign}",

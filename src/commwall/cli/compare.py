@@ -18,7 +18,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "other", nargs="?", metavar="OTHER",
         help="say what has changed from CAMPAIGN to this one, after an update, say",
     )  # fmt: skip
-    parser.add_argument("--all", action="store_true", help="every quantity, not only throughput")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="every quantity, not only throughput, and every line of what is missing",
+    )
     parser.add_argument(
         "--tolerance", type=_share, metavar="PERCENT", default=TOLERANCE,
         help="how much slower OTHER may be, default: 3%%",

@@ -39,7 +39,7 @@ VERBS: dict[str, str] = {
     "tables": "write the tidy tables of a campaign",
     "render": "execute a notebook on a campaign and write its page",
     "site": "write the site: all pages of all campaigns, to read and to publish",
-    "pages": "name the page to open",
+    "pages": "tell the verdicts in short and name the page to open",
     "review": "say what changed between two rendered reports",
     "read": "print what is certain in another tool's output, as JSON",
     "judge": "say what other tools' outputs mean, and what to run next",

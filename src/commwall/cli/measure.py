@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
             follow_parent(arguments)
             return _measure(arguments)
     except Interrupted as stop:
-        print(f"commwall measure: {stop}; finished launches are kept", file=sys.stderr)
+        print(f"commwall measure: {stop}; finished rounds are kept", file=sys.stderr)
         return stop.exit_code
 
 

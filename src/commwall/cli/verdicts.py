@@ -4,9 +4,11 @@ Layer: cli. Reads the campaign's records as they are now; writes no file.
 """
 
 import argparse
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from commwall.analysis.decompose import Decomposition, Undecomposed
+from commwall.analysis.gaps import GapLine, Kind
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import (
@@ -18,7 +20,12 @@ from commwall.analysis.wording import (
     values_text,
 )
 from commwall.cli.settings import confidence_level
+from commwall.records.admit import cause_of
 from commwall.records.layout import Layout
+from commwall.schema.case import SuiteName
+
+FOLDED: tuple[Kind, ...] = ("mark", "value")
+"""Kinds of gaps that keep no record out of a verdict."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,11 +37,22 @@ def run(arguments: argparse.Namespace) -> int:
         _print_verdict(verdict, analysis)
     for part in analysis.decompositions:
         _print_decomposition(part, analysis)
-    for gap in analysis.gaps:
-        print(f"  {gap.kind:<9} {gap}")
+    for line in gap_lines(analysis.gaps, () if arguments.all else FOLDED):
+        print(f"  {line}")
     if not any(verdict.ratio for verdict in analysis.primary):
         print("  no verdict yet: no round has usable records of both sides of a comparison")
     return 0
+
+
+def gap_lines(gaps: Iterable[GapLine], folded: Collection[Kind]) -> Iterator[str]:
+    """What is missing; of folded kinds the first of those that begin alike, and how many more."""
+    alike: dict[tuple[Kind, SuiteName | None, str], list[GapLine]] = {}
+    for gap in gaps:
+        what = cause_of(gap.reason) if gap.kind in folded else str(gap)
+        alike.setdefault((gap.kind, gap.suite, what), []).append(gap)
+    for first, *others in alike.values():
+        more = f" [and {len(others)} more alike: --all]" if others else ""
+        yield f"{first.kind:<9} {first}{more}"
 
 
 def _print_verdict(verdict: Verdict, analysis: Analysis) -> None:

@@ -17,7 +17,14 @@ from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import Calibration, calibrate
 from commwall.analysis.whatif.offers import FORMS
-from commwall.analysis.whatif.words import Line, answer_lines, heading, scale_rows, way_rows
+from commwall.analysis.whatif.words import (
+    Line,
+    answer_lines,
+    heading,
+    origin_lines,
+    scale_rows,
+    way_rows,
+)
 from commwall.cli.settings import confidence_level
 from commwall.judge.facts import facts_root
 from commwall.model.layout import Schedule
@@ -96,7 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
             _print_ways(replace(question, layout=replace(question.layout, data=count)))
         return 0
     found = answer(question)
-    print(f"{heading(question)}\n{_started_from(measured)}\n")
+    print(heading(question))
+    for line in origin_lines(question, measured, arguments.model):
+        print(line)
+    print()
     _print_lines(answer_lines(found))
     if len(arguments.gpus) > 1:
         _print_scale(question, arguments.gpus)
@@ -119,17 +129,6 @@ def _calibration(campaign: str | None, case: str | None, facts: Facts) -> Calibr
     hardware = HardwareFacts(gpus=facts.gpus, links=facts.links.links)
     evidence = look_at(Layout(root), campaign)
     return calibrate(analyse(evidence, confidence_level(root), hardware), case)
-
-
-def _started_from(measured: Calibration | None) -> str:
-    if measured is None:
-        return "No campaign is named: published and nominal values are used, and told as such."
-    overlap = any(link.overlap for link in measured.links.values())
-    known = {"MFU": measured.mfu, "overlap": overlap, "links": measured.links}
-    have = [name for name, value in known.items() if value]
-    lack = [name for name, value in known.items() if not value]
-    without = f" It did not measure {', '.join(lack)}." if lack else ""
-    return f"Campaign {measured.campaign} measured {', '.join(have) or 'none of it'}.{without}"
 
 
 def _print_lines(lines: Iterable[Line]) -> None:

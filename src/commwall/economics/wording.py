@@ -14,7 +14,6 @@ from commwall.economics.sums import WAITING, Sums
 from commwall.language.translate import (
     around_text,
     clauses,
-    listed,
     tr,
     tr_later,
 )
@@ -27,8 +26,8 @@ DECISIONS = {
     "none": tr_later("no verdict"),
 }
 _IF_IT_HOLDS = {
-    "take": tr_later("take the faster link, if the gain holds"),
-    "leave": tr_later("do not take the faster link, if the gain holds"),
+    "take": tr_later("if the gain holds, take the faster link"),
+    "leave": tr_later("if the gain holds, do not take the faster link"),
 }
 _UNITS = {
     "1/month": tr_later("a month"),
@@ -150,24 +149,30 @@ def driver_text(judged: Judged, answer: Answer) -> str:
 def swing_text(judged: Judged, answer: Answer, swing: Swing) -> str:
     """A range and what the answer is at its ends."""
     at_low, at_high = map(result_words(judged, answer), swing.results)
-    return tr("{what}: {least} to {most}", what=swing_words(swing), least=at_low, most=at_high)
-
-
-def swing_words(swing: Swing) -> str:
-    """What moves, from where to where."""
-    if len(swing.entries) > 1:
-        names = listed(entry.words for entry in swing.entries)
-        return tr("{range} ({names})", range=swing_label(swing), names=names)
-    return swing_label(swing)
+    return tr("{what}: {least} to {most}", what=swing_label(swing), least=at_low, most=at_high)
 
 
 def swing_label(swing: Swing) -> str:
-    """The same as short as an axis wants it."""
+    """What moves, from where to where."""
     (first, *others), ((low, high), *_) = swing.entries, swing.ends
     if others:
-        return tr("{group}, low ends to high ends", group=first.group)
+        names = clauses(entry.words for entry in swing.entries)
+        return tr("{names}: low ends to high ends", names=names)
     least, most = amount_text(first, low), amount_text(first, high)
     return tr("{what}, {least} to {most}", what=first.words, least=least, most=most)
+
+
+def middle_text(judged: Judged, answer: Answer) -> str | None:
+    """The result where no number leaves its middle, which is not the median of the draws; None
+    where nothing has a range.
+    """
+    if answer.middle is None or answer.result is None or answer.result.certain:
+        return None
+    return tr(
+        "With every number at its middle it is {middle}, from where the answer is moved and turned "
+        "below; above stands the median of the draws, whose ranges may reach further to one side.",
+        middle=result_words(judged, answer)(answer.middle),
+    )
 
 
 def flips_text(answer: Answer, most: int = MOST_FLIPS) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from commwall.judge.bandwidth import largest_row, rate_of
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.handover import Case, Check, compared, decided_by
+from commwall.judge.links import stated_more
 from commwall.judge.scene import Scene
 from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.readers.gpu_list import GpuList
@@ -144,7 +145,8 @@ def _link_rate(case: Case) -> Check:
         if one.sum_gbps is not None
     ]
     least = min(sums, default=None)
-    return compared(
+    more = stated_more(least, want) if least and want else None
+    check = compared(
         tr("NVLink of a GPU in one direction"),
         rate_text(want) if want else None,
         rate_text(least) if least is not None else None,
@@ -152,6 +154,7 @@ def _link_rate(case: Case) -> Check:
         reason="nvidia-smi nvlink -s" if least is None else tr("links are down or slower"),
         evidence=_rules_evidence(case, "nvlink_down", "nvlinks"),
     )
+    return check.model_copy(update={"reason": clauses([check.reason, more])}) if more else check
 
 
 def _power(case: Case) -> Check:
@@ -246,7 +249,7 @@ def _reduction(case: Case) -> Check:
             tr("all-reduce"),
             case,
             ("share_of_bound", "impossible_rate", "wrong_results", "one_rank", "run_failed"),
-            tr("what others reach"),
+            tr("what others reach, or else the usual share of the link's rate"),
             tr("all_reduce_perf -b 8 -e 8G -f 2 -g <all GPUs> > run.txt"),
             note="warn",
         )

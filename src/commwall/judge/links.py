@@ -3,6 +3,7 @@
 Layer: judge. Reads no file.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 from commwall.judge.finding import Evidence, Finding
@@ -15,6 +16,26 @@ _COMMAND = "nvidia-smi nvlink -s > nvlink.txt"
 _FABRIC = tr_later(
     "dmesg | grep -i xid; systemctl status nvidia-fabricmanager; nvidia-smi -q (section Fabric)"
 )
+
+
+SMI_OVER_NOMINAL = 17 / 16
+"""What nvidia-smi states of a link of generation 4 or 5 over its nominal rate.
+
+Source: readings of `nvidia-smi nvlink -s`: 26.562 GB/s on H100 and H200 for 25, 53.125 on GB200 for
+50 (NVIDIA/nccl#1397, NVIDIA/k8s-test-infra#371).
+"""
+
+
+def stated_more(stated: float, nominal: float) -> str | None:
+    """Why nvidia-smi's rate is above the nominal one; None where it is not for that reason.
+
+    Args:
+        stated: by nvidia-smi, in the unit of the nominal rate.
+        nominal: of data sheets.
+    """
+    if not math.isclose(stated, SMI_OVER_NOMINAL * nominal, rel_tol=1e-3):
+        return None
+    return tr("nvidia-smi states 1/16 more than data sheets do, whose rate is the bound here")
 
 
 def all_up(scene: Scene) -> Iterator[Finding]:
@@ -43,10 +64,14 @@ def all_up(scene: Scene) -> Iterator[Finding]:
             n=tr(" or ").join(map(str, counts)),
             rate=tr("{least} to {most}", least=rates[0], most=rates[1]) if rates[1:] else rates[0],
         )
+        first = known[found.gpus[0].name]
+        nominal = first.nvlink_bytes_per_s if first else None
+        more = stated_more(1e9 * sums[-1], nominal.value) if nominal else None
+        less = tr("but {gpus}", gpus=listed(short)) if short else None
         yield Finding(
             rule="nvlinks",
             level="unknown" if differ else "good",
-            verdict=clauses([told, *([tr("but {gpus}", gpus=listed(short))] if short else [])]),
+            verdict=clauses(filter(None, (told, more, less))),
             means=tr(
                 "the text is cut off, or links are missing in it: those that are down are listed "
                 "as inactive as a rule"

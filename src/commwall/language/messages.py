@@ -38,7 +38,7 @@ def messages(root: Path) -> dict[str, set[str]]:
     found = {room.name: set(_of_modules(room)) | set(_of_templates(room)) for room in rooms}
     found["metrics"] = set(_of_metrics())
     found["notebooks"] = set(_of_notebooks(root / "notebooks"))
-    found["claim_files"] = set(_of_claim_files(root / "config" / "facts" / "claims"))
+    found["claim_files"] = set(_of_claim_files(root / "config" / "facts"))
     found["campaign_files"] = set(_of_campaign_files(root / "config" / "campaigns"))
     found["assumptions"] = set(_of_assumptions(root / "config" / "economics.yaml"))
     known: set[str] = set()
@@ -87,8 +87,11 @@ def _of_templates(room: Path) -> Iterator[str]:
 
 
 def _of_claim_files(folder: Path) -> Iterator[str]:
-    """What the files of claims say in the project's own words."""
-    for path in sorted(folder.glob("*.yaml")):
+    """What the files of claims, and of the words they use, say in the project's own words."""
+    words = folder / "vocabularies.yaml"
+    for vocabulary in parse_yaml(words.read_text(encoding="utf-8"), words.name).values():
+        yield vocabulary["title"]
+    for path in sorted((folder / "claims").glob("*.yaml")):
         data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
         file = parse_model(ClaimsFile, data, path.name)
         yield from (file.title, file.source)

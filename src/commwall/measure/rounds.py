@@ -17,13 +17,14 @@ from commwall.measure.admission import refusal
 from commwall.measure.assembly import Setting, take_setting
 from commwall.measure.configuration import resolved_config
 from commwall.measure.nodes import other_nodes
+from commwall.measure.progress import Say
 from commwall.measure.session import Session
 from commwall.measure.tally import Order, Tally, Visit
 from commwall.measure.yardstick import Yardstick
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt, write_state
 from commwall.records.store import clear_parts, read_plan
-from commwall.records.todo import Due, examine, todo
+from commwall.records.todo import Due, Finding, examine, intact, todo
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import Busy, PlanError
 from commwall.schema.plan import Plan
@@ -52,11 +53,13 @@ def measure_suite(order: Order) -> Attempt:
     shutil.rmtree(order.launches_dir, ignore_errors=True)
     setting = take_setting(order.root, plan, order.suite, machine, manifest)
     key = setting.protocol.freshness_key
-    due = _asked(todo(plan, order.suite, examine(layout, plan, order.suite, key)), order)
+    findings = examine(layout, plan, order.suite, key)
+    due = _asked(todo(plan, order.suite, findings), order)
     if due:
         others = other_nodes(plan, order.suite)
         if isinstance(others, str):
             return tally.write(others)
+        _tell_replaced(intact(due, findings), order.say)
         _measure_due(replace(setting, other_nodes=others), visits(plan, order.suite, due), tally)
     write_state(layout, plan, order.suite, key)
     return tally.write()
@@ -103,6 +106,19 @@ def _asked(due: Sequence[Due], order: Order) -> tuple[Due, ...]:
         for each in due
     )
     return tuple(each for each in own if each.cases)
+
+
+def _tell_replaced(replaced: Sequence[Finding], say: Say) -> None:
+    """Name the records that are replaced although nothing is wrong with them, and say why."""
+    if not replaced:
+        return
+    count = "1 intact record is" if len(replaced) == 1 else f"{len(replaced)} intact records are"
+    say(f"{count} measured anew with the rest of a round, which counts only if measured in one go:")
+    rounds: dict[str, list[int]] = {}
+    for each in replaced:
+        rounds.setdefault(f"{each.case} on {each.platform}", []).append(each.round)
+    for place, numbers in rounds.items():
+        say(f"  {place}: round {', '.join(map(str, numbers))}")
 
 
 def visits(plan: Plan, suite: SuiteName, due: Sequence[Due]) -> tuple[Visit, ...]:

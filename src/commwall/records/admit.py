@@ -71,6 +71,6 @@ def _mark_text(mark: Mark) -> str:
     return tr(
         "marked {mark}{leg}: {detail}",
         mark=plain(mark.name),
-        leg=_leg_text(mark.leg or tr("any")),
+        leg=_leg_text(mark.leg) if mark.leg else "",
         detail=mark.detail,
     )

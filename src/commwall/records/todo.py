@@ -4,7 +4,7 @@ Layer: records. Reads plan, record and withdrawal files. `todo` is the one judge
 Snakefile, the measuring verb, the index and the check all ask it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -96,6 +96,16 @@ def todo(plan: Plan, suite: SuiteName, findings: tuple[Finding, ...]) -> tuple[D
         if cases:
             due.append(Due(round=round_, cases=cases))
     return tuple(due)
+
+
+def intact(due: Sequence[Due], findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Fresh records that go with what is due: measured anew for the sake of their round."""
+    cells = {(item.round, case) for item in due for case in item.cases}
+    return tuple(
+        finding
+        for finding in findings
+        if finding.standing == "fresh" and (finding.round, finding.case) in cells
+    )
 
 
 def _whole(case: str, cells: list[Finding]) -> bool:

@@ -149,14 +149,11 @@ def table_of_checks(found: HandOver) -> Html:
             tr("outcome"),
             tr("expected"),
             tr("found"),
-            tr("reason"),
+            tr("why, or the command that shows it"),
             tr("shown by"),
         ),
         [Group("", rows)],
-        tr(
-            "Expected against found. open: these files do not show it; the reason is the command "
-            "that would."
-        ),
+        tr("Expected against found. open: these files do not show it; the command beside it does."),
     )
 
 

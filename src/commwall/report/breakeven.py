@@ -4,7 +4,7 @@ Layer: report. Reads and writes no file.
 """
 
 import math
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
+from commwall.analysis.overall import comparisons, topic_verdicts
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
 from commwall.analysis.wording import span_text
 from commwall.language.translate import (
@@ -26,7 +27,7 @@ from commwall.language.translate import (
 )
 from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.overview import capital
+from commwall.report.overview import TRAINING, Answer, answer_of, card, floor_text
 from commwall.report.page import Page
 from commwall.report.style import INK, MUTED, new_figure, title_figure
 from commwall.schema.units import significant, time_text, volume_text
@@ -50,32 +51,27 @@ _ABOVE, _BELOW = (6, 5), (6, -12)
 
 
 def verdict(page: Page) -> Html:
-    """Where the faster link of each comparison gains more than 5 %, and what was measured."""
-    lines = list(verdict_lines(page))
-    if not lines:
+    """What the rounds decide of each comparison, and where its faster link gains more than 5 %."""
+    contests = page.curve.crossings.groupby(SIDES, sort=False)
+    if not len(contests):
         return paragraph(tr(NO_CONTEST), "missing")
-    return joined([paragraph(capital(line), "verdict") for line in lines], "card")
+    return joined(card(_answer(page, crossings)) for _, crossings in contests)
 
 
-def verdict_lines(page: Page) -> Iterator[str]:
-    """One sentence a comparison."""
-    points = page.curve.breakeven
-    for _, crossings in page.curve.crossings.groupby(SIDES, sort=False):
-        first = crossings.iloc[0]
-        own = _of(points, first)
-        measured = trn(
-            "{faster} gains {gain} % over {slower} in {n} measured case, whose steps compute "
-            "{compute} of gradients.",
-            "{faster} gains {gain} % over {slower} in {n} measured cases, whose steps compute "
-            "{compute} of gradients.",
-            len(own),
-            faster=first.label_faster,
-            slower=first.label_slower,
-            gain=_ends(own["gain_percent"]),
-            compute=_per_gb_ends(own["compute_s_per_byte"]),
-        )
-        line = _less_than(crossings, 5)
-        yield tr("{measured} {by_the_line}", measured=measured, by_the_line=line)
+def _answer(page: Page, crossings: pd.DataFrame) -> Answer:
+    """The campaign's own verdict on a comparison, then what the line says."""
+    first, sides = crossings.iloc[0], set(crossings[SIDES].iloc[0])
+    asked = next(c for c in comparisons(page.analysis) if {c.a, c.b} == sides)
+    own = _of(page.curve.breakeven, first)
+    measured = trn(
+        "{n} case has the legs that the curve needs; its steps compute {compute} of gradients.",
+        "{n} cases have the legs that the curve needs; their steps compute {compute} of gradients.",
+        len(own),
+        compute=_per_gb_ends(own["compute_s_per_byte"]),
+    )
+    floor = floor_text(topic_verdicts(page.analysis, asked, TRAINING))
+    answer = answer_of(page.analysis, asked, [TRAINING])
+    return replace(answer, details=(floor, measured, _less_than(crossings, 5)))
 
 
 def _less_than(crossings: pd.DataFrame, gain: float) -> str:
@@ -85,8 +81,9 @@ def _less_than(crossings: pd.DataFrame, gain: float) -> str:
     if known.empty:
         return tr("By the line no step gains {gain} %.", gain=f"{gain:g}")
     return tr(
-        "By the line it gains more than {gain} % where a step computes less than {compute}: the "
-        "less, the more of the exchange is hidden.",
+        "By the line {faster} gains more than {gain} % where a step computes less than {compute}: "
+        "the less, the more of the exchange is hidden.",
+        faster=own.iloc[0].label_faster,
         gain=f"{gain:g}",
         compute=_per_gb_ends(known),
     )
@@ -351,10 +348,6 @@ def _sides_text(row: Any) -> str:
 def _of(points: pd.DataFrame, first: Any) -> pd.DataFrame:
     """The points of the comparison that a row is about."""
     return points[(points["faster"] == first.faster) & (points["slower"] == first.slower)]
-
-
-def _ends(values: pd.Series) -> str:
-    return span_text(significant(values.min()), significant(values.max()))
 
 
 def _per_gb_ends(values: pd.Series) -> str:

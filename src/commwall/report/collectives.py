@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from commwall.analysis.names import BUSBW, EAGER_TIME
+from commwall.analysis.names import BUSBW, EAGER_TIME, Quantity
 from commwall.language.translate import (
     around_text,
     listed,
@@ -51,10 +51,12 @@ def fits(page: Page) -> Html:
 
 
 def choices(page: Page) -> Html:
-    """Algorithm, protocol and channels of every case and size, a column for each platform."""
+    """Algorithm, protocol and channels of every case and size, a column for each platform;
+    nothing on a CPU, where NCCL carries nothing.
+    """
     rows = page.tables.choices
     if rows.empty:
-        return paragraph(tr("NCCL's choices: none known, see the gaps."), "missing")
+        return _of_gpus(page, tr("NCCL's choices: none known, see the gaps."))
     labels = list(dict.fromkeys(rows["label"]))
     lines = [
         (_place(case, size), *(_choice_text(own, label) for label in labels))
@@ -65,21 +67,25 @@ def choices(page: Page) -> Html:
 
 
 def eager(page: Page) -> Html:
-    """What the host's own calls take, where they were timed beside the replays."""
+    """What the host's own calls take, where they were timed beside the replays; nothing on a CPU,
+    where no other times are.
+    """
     if not (page.tables.sizes["metric"] == EAGER_TIME.metric_id).any():
         words = tr(
             "No eager times: nothing was recorded, so every time is one of the host's calls."
         )
-        return paragraph(words, "missing")
-    return operations.sizes(page, EAGER_TIME)
+        return _of_gpus(page, words)
+    return sizes(page, EAGER_TIME)
 
 
 def yardsticks(page: Page) -> Html:
-    """The own rate over that of nccl-tests at every size, a column for each platform."""
+    """The own rate over that of nccl-tests at every size, a column for each platform; nothing on a
+    CPU, where it does not run.
+    """
     rows = page.tables.yardsticks
     own = rows[rows["admitted"]]
     if own.empty:
-        return paragraph(tr("nccl-tests was not run beside this campaign."), "missing")
+        return _of_gpus(page, tr("nccl-tests was not run beside this campaign."))
     labels = list(dict.fromkeys(own["label"]))
     lines = [
         (_place(case, size), *(_beside_text(line, label) for label in labels))
@@ -92,6 +98,11 @@ def yardsticks(page: Page) -> Html:
     return table((tr("case, size"), *labels), lines, words)
 
 
+def sizes(page: Page, quantity: Quantity) -> Html:
+    """A quantity of every collective, size and platform; copies have their own page."""
+    return operations.sizes(page, quantity, "collectives")
+
+
 def busbw_figure(page: Page) -> Figure:
     """Bus bandwidth over size, with the fitted line of each link dashed over its sizes."""
     figure = operations.size_figure(page.tables, page.looks, BUSBW)
@@ -102,6 +113,11 @@ def busbw_figure(page: Page) -> Figure:
             sizes, rates = zip(*_curve(row), strict=True)
             axes.plot(sizes, rates, "--", color=look.color, linewidth=0.8, zorder=1)
     return figure
+
+
+def _of_gpus(page: Page, words: str) -> Html:
+    """That a campaign on GPUs lacks something; nothing where none can have it."""
+    return paragraph(words, "missing") if page.on_gpus else Html("")
 
 
 def _place(case: str, size: int) -> str:

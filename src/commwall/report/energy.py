@@ -211,9 +211,7 @@ def _place(line: dict[str, Any]) -> str:
 
 def not_covered(page: Page) -> Html:
     """What the energy numbers leave out."""
-    plan = page.analysis.evidence.plan
-    on_gpus = any(platform.device == "cuda" for platform in (plan.platforms if plan else ()))
-    lines = (NOT_COUNTED[0], *((MLPERF_RULE,) if on_gpus else ()), *NOT_COUNTED[1:])
+    lines = (NOT_COUNTED[0], *((MLPERF_RULE,) if page.on_gpus else ()), *NOT_COUNTED[1:])
     return bullets(map(tr, lines))
 
 

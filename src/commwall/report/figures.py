@@ -236,7 +236,7 @@ def _ratio_axis(axes: Axes, values: list[float]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.minorticks_off()
-    axes.set_xlabel(tr("throughput ratio, first / second [1], logarithmic"))
+    axes.set_xlabel(tr("throughput ratio, first / second, logarithmic"))
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.7)
     axes.set_axisbelow(True)
 

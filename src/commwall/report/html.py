@@ -3,11 +3,14 @@
 Layer: report. Reads and writes no file. All text is escaped here.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from commwall.language.translate import listed, tr
+
+_CODE = re.compile("`([^`\n]+)`")
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +37,7 @@ class Group:
 
 def paragraph(text: str, kind: str = "") -> Html:
     """One paragraph; `kind` is its CSS class."""
-    return Html(f'<p class="{escape(kind)}">{escape(text)}</p>')
+    return Html(f'<p class="{escape(kind)}">{_inline(text)}</p>')
 
 
 def code(text: str) -> Html:
@@ -49,7 +52,7 @@ def heading(text: str) -> Html:
 
 def bullets(lines: Iterable[str]) -> Html:
     """A list, one line an item."""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    items = "".join(f"<li>{_inline(line)}</li>" for line in lines)
     return Html(f"<ul>{items}</ul>")
 
 
@@ -97,6 +100,11 @@ def joined(parts: Iterable[Html], kind: str = "") -> Html:
     return Html(f'<div class="{escape(kind)}">{"".join(part.markup for part in parts)}</div>')
 
 
+def _inline(text: str) -> str:
+    """Escaped text; what stands between backticks is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
 def _table(heads: Sequence[str], bodies: str, caption: str) -> Html:
     """A table that the keyboard can scroll, too."""
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
@@ -116,9 +124,9 @@ def _group(group: Group, columns: int) -> str:
 
 def _row(cells: Sequence[str], kind: str = "", columns: int = 0) -> str:
     first, *others = cells
-    data = "".join(f"<td>{escape(text)}</td>" for text in others)
+    data = "".join(f"<td>{_inline(text)}</td>" for text in others)
     if columns > len(cells):
-        span = f'<td colspan="{columns - len(cells) + 1}">{escape(others[-1])}</td>'
-        data = "".join(f"<td>{escape(text)}</td>" for text in others[:-1]) + span
+        span = f'<td colspan="{columns - len(cells) + 1}">{_inline(others[-1])}</td>'
+        data = "".join(f"<td>{_inline(text)}</td>" for text in others[:-1]) + span
     start = f'<tr class="{escape(kind)}">' if kind else "<tr>"
     return f'{start}<th scope="row">{escape(first)}</th>{data}</tr>'

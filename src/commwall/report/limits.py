@@ -85,6 +85,10 @@ def _rule() -> Iterator[str]:
         "A part that was not measured is never taken to be small: then the limit is unknown, or "
         "which of compute and memory it is."
     )
+    yield tr(
+        "Host gap: the median step against the median of steps enqueued beforehand. The mark host "
+        "bound takes the slowest of these, so that it tells a smaller share."
+    )
     least = tr(METRICS["memory_share_least"].definition)
     yield tr('Memory, share of its bound, "or more": {definition}', definition=least)
 

@@ -154,7 +154,7 @@ def steps(page: Page) -> Html:
         for case, of_case in own.groupby("case", sort=False)
     ]
     words = tr("Steps timed in a round, least to most over rounds, platforms and ranks.")
-    return joined([table((tr("case"), *legs_shown), rows, words), paragraph(_settled_text(own))])
+    return joined([table((tr("case"), *legs_shown), rows, words), _settled(own, legs_shown)])
 
 
 def repetitions(page: Page) -> Html:
@@ -357,24 +357,26 @@ def _steps_text(own: pd.DataFrame) -> str:
     return tr("{timed}, after {warm} of warm-up", timed=timed, warm=warm)
 
 
-def _settled_text(own: pd.DataFrame) -> str:
-    """Which legs had not settled when their warm-up was given up."""
+def _settled(own: pd.DataFrame, legs_shown: Sequence[Leg]) -> Html:
+    """Which legs had not settled when their warm-up was given up, a row a case and platform."""
     late = own[own["unsettled"] > 0]
     if late.empty:
-        return tr(
-            "Every leg had settled before its window: the spread of its last steps was small."
+        return paragraph(
+            tr("Every leg had settled before its window: the spread of its last steps was small.")
         )
-    places = (
-        tr(
-            "{case}, leg {leg}: {unsettled} of {records} records on {platform}",
-            **{str(name): value for name, value in row.items()},
-        )
-        for row in late.to_dict("records")
-    )
-    return tr(
-        "Not settled when the warm-up was given up, and marked: {places}.",
-        places=clauses(places),
-    )
+    rows = [
+        (*map(str, place), *(_late_text(of_place[of_place["leg"] == leg]) for leg in legs_shown))
+        for place, of_place in late.groupby(["case", "platform"], sort=False)
+    ]
+    words = tr("Records in which a leg had not settled when its warm-up was given up: marked.")
+    return table((tr("case"), tr("platform"), *legs_shown), rows, words)
+
+
+def _late_text(own: pd.DataFrame) -> str:
+    """How many of a leg's records had not settled."""
+    if own.empty:
+        return tr("none")
+    return tr("{k} of {n}", k=own["unsettled"].sum(), n=own["records"].sum())
 
 
 def _ends(own: pd.DataFrame, low: str, high: str) -> str:

@@ -24,6 +24,7 @@ from commwall.economics.wording import (
     flips_text,
     gain_text,
     left_out,
+    middle_text,
     months_text,
     result_text,
     sentence,
@@ -144,6 +145,8 @@ def _card(money: Money, confidence: float) -> Html:
         if answer.result:
             driver = tr("Largest driver: {driver}.", driver=driver_text(foremost, answer))
             parts.append(paragraph(driver, "detail"))
+            if middle := middle_text(foremost, answer):
+                parts.append(paragraph(middle, "detail"))
             parts.append(paragraph(_turning(answer), "detail"))
     parts += [paragraph(words, "detail") for words in _remarks(money, foremost)]
     return joined(parts, "card")

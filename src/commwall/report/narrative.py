@@ -340,7 +340,7 @@ def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
             yield name, clauses(known)
     if records:
         yield tr("measured (UTC)"), measured_text(records)
-        yield tr("digest of all records"), records_digest(records)
+        yield tr("digest of all records of the campaign"), records_digest(records)
 
 
 def measured_text(records: Sequence[Record]) -> str:

@@ -15,6 +15,7 @@ from commwall.report.figures import Looks
 from commwall.report.html import Html, folded, paragraph, table
 from commwall.report.page import Page
 from commwall.report.style import new_figure, title_figure
+from commwall.schema.case import SuiteName
 from commwall.schema.units import size_text
 
 _FOLDED_ROWS = 12
@@ -22,10 +23,17 @@ _FOLDED_ROWS = 12
 _SIZE_TICKS = tuple(8 * 64**power for power in range(6))
 
 
-def sizes(page: Page, quantity: Quantity) -> Html:
-    """A quantity of every case, size and platform: median, least and greatest round."""
+def sizes(page: Page, quantity: Quantity, suite: SuiteName | None = None) -> Html:
+    """A quantity of every case, size and platform: median, least and greatest round.
+
+    Args:
+        page: of a campaign.
+        quantity: what is shown.
+        suite: whose cases; None shows those of all.
+    """
     rows = page.tables.sizes
     own = rows[(rows["metric"] == quantity.metric_id) & rows["admitted"]]
+    own = own[own["suite"] == suite] if suite else own
     labels = list(dict.fromkeys(own["label"]))
     keys = ["case", "message_bytes", "rank", "peer"]
     lines = [

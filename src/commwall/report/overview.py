@@ -47,6 +47,8 @@ from commwall.schema.plan import Comparison
 TRAINING, ENERGY, *COLLECTIVES, MEMORY, STRATEGIES, DECODE, PREFILL, MITIGATIONS = TOPICS
 NO_FLOOR = tr_later("Noise floor: not measured, no treatment is run twice (A/A) here.")
 
+CONTROL = tr_later("The same link measured twice, to see what is mere noise (A/A control): {found}")
+
 OF_CONTROL = {
     "case": tr_later("Every case of the A/A control"),
     "operation": tr_later("Every operation of the A/A control"),
@@ -85,7 +87,7 @@ def answer_cards(page: Page) -> Html:
         return joined(
             [paragraph(line, "verdict") for line in why_no_verdict(page.analysis)], "card"
         )
-    return joined(map(_card, found))
+    return joined(map(card, found))
 
 
 def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ def topic_cards(page: Page, *topics: Topic) -> Html:
     for comparison in [*comparisons(analysis), *comparisons(analysis, control=True)]:
         own = [(topic, topic_verdicts(analysis, comparison, topic)) for topic in topics]
         if known := [(topic, verdicts) for topic, verdicts in own if verdicts]:
-            parts.append(_card(answer_of(analysis, comparison, topics)))
+            parts.append(card(answer_of(analysis, comparison, topics)))
             parts += _cases(analysis, comparison, known)
     if not parts:
         reasons = () if analysis.verdicts else why_no_verdict(analysis)
@@ -224,6 +226,12 @@ def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
     return tr("{held}; noise floor {floors}.", held=held, floors=floors)
 
 
+def floor_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
+    """What the A/A control of some verdicts says, or that there is none."""
+    controls = [verdict.control for verdict in verdicts if verdict.control]
+    return tr(CONTROL, found=control_text(controls, noun)) if controls else tr(NO_FLOOR)
+
+
 def _held_text(n: int, every: str, wrong: Sequence[str]) -> str:
     """In how many cases of a control the interval contains 1, as it should.
 
@@ -238,7 +246,8 @@ def _held_text(n: int, every: str, wrong: Sequence[str]) -> str:
     return tr("{held}, not in {cases}", held=held, cases=listed(wrong)) if wrong else held
 
 
-def _card(answer: Answer) -> Html:
+def card(answer: Answer) -> Html:
+    """What one comparison says, in a box."""
     return joined(
         [
             paragraph(answer.place, "place"),

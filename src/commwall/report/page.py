@@ -28,6 +28,12 @@ class Page:
     looks: dict[str, Look]
     """Platform -> its look in every figure."""
 
+    @property
+    def on_gpus(self) -> bool:
+        """Whether the campaign measures GPUs, as its plan says."""
+        plan = self.analysis.evidence.plan
+        return any(platform.device == "cuda" for platform in (plan.platforms if plan else ()))
+
 
 def open_page(
     root: str | Path, campaign: str, confidence: float, language: str | None = None

@@ -15,7 +15,6 @@ from commwall.language.translate import (
     around_text,
     clauses,
     tr,
-    tr_later,
     trn,
 )
 from commwall.report.html import (
@@ -30,7 +29,6 @@ from commwall.report.html import (
 from commwall.report.page import Page
 from commwall.schema.units import significant, size_text, time_text
 
-NO_MODEL = tr_later("No case has what the model needs.")
 _ERRORS = ("error_percent", "compute_percent", "exchange_percent", "contention_percent")
 
 _TIMES = ("predicted_cost_s", "measured_cost_s", "predicted_s", "measured_s")
@@ -133,9 +131,13 @@ def _coverage(row: dict[str, Any]) -> str:
 
 
 def predictions(page: Page) -> Html:
-    """Every prediction beside what was measured, by case; controls and gaps below."""
+    """Every prediction beside what was measured, by case; controls and gaps below. Nothing where
+    one reason, which the verdict tells, keeps all of them out.
+    """
     rows = page.tables.predicted_steps
     known = rows[rows["n"] > 0]
+    if known.empty and rows["reason"].nunique() < 2:
+        return Html("")
     real, controls = (known[known["control"] == control] for control in (False, True))
     parts = []
     if not real.empty:
@@ -209,7 +211,7 @@ def reasons(page: Page) -> Html:
     judged = [row for row in rows.to_dict("records") if not pd.isna(row["error_percent"])]
     own = [row for row in judged if misses(row)]
     if not judged:
-        return paragraph(tr("No prediction was held against a measured step."), "missing")
+        return Html("")
     most = f"{MISS_PERCENT:g}"
     if not own:
         words = tr("No prediction is off by more than {most} % or outside its interval.", most=most)
@@ -232,11 +234,11 @@ def reasons(page: Page) -> Html:
 
 
 def models(page: Page) -> Html:
-    """What each platform's records tell the model of each case."""
+    """What each platform's records tell the model of each case; nothing where none has enough."""
     rows = page.tables.step_models
     known = rows[rows["n"] > 0]
     if known.empty:
-        return paragraph(tr(NO_MODEL), "missing")
+        return Html("")
     heads = (
         tr("platform"),
         tr("first bucket ready"),
@@ -286,8 +288,12 @@ def _traits_text(row: dict[str, Any]) -> str:
 
 
 def cases(page: Page) -> Html:
-    """Steps predicted from another batch, or from smaller buckets, beside what was measured."""
+    """Steps predicted from another batch, or from smaller buckets, beside what was measured;
+    nothing where no step can be predicted.
+    """
     rows = page.tables.predicted_cases
+    if rows.empty and page.tables.bucket_sizes.empty:
+        return Html("")
     if rows.empty:
         words = tr(
             "No two cases differ in their batch alone, or in the size of their buckets alone."
@@ -332,7 +338,7 @@ def bucket_sizes(page: Page) -> Html:
     """The modelled step with buckets joined to larger ones."""
     rows = page.tables.bucket_sizes
     if rows.empty:
-        return paragraph(tr(NO_MODEL), "missing")
+        return Html("")
     lines = [
         (_where_text(case, label), *map(_joined_text, own.to_dict("records")))
         for (case, label), own in rows.groupby(["case", "label"], sort=False)

@@ -5,6 +5,7 @@ Layer: report. Reads and writes no file.
 
 from commwall.language.translate import tr, tr_later
 from commwall.report.html import Html, bullets
+from commwall.report.page import Page
 
 RULE = (
     tr_later(
@@ -48,9 +49,9 @@ NOT_SHOWN = (
 )
 
 
-def rule() -> Html:
-    """How a step is predicted."""
-    return bullets(map(tr, RULE))
+def rule(page: Page) -> Html:
+    """How a step is predicted; nothing where no case has what that needs."""
+    return bullets(map(tr, RULE)) if (page.tables.step_models["n"] > 0).any() else Html("")
 
 
 def not_shown() -> Html:

@@ -37,8 +37,8 @@ def rests_on(analysis: Analysis, suites: Collection[SuiteName] = ()) -> Html:
     title = trn("Rests on {n} record, digest {digest}", "Rests on {n} records, digest {digest}",
                 len(digests), digest=whole[:DIGEST_DIGITS])  # fmt: skip
     words = tr(
-        "Digest of all: {digest} (SHA-256 of the sorted list of their digests as JSON). Records "
-        "that are kept out of verdicts are among them.",
+        "Digest of the records of this page: {digest} (SHA-256 of the sorted list of their digests "
+        "as JSON). Records that are kept out of verdicts are among them.",
         digest=whole,
     )
     named = dict.fromkeys(finding.suite for finding in findings)

@@ -188,9 +188,8 @@ def not_shown(page: TrendsPage) -> Html:
     return bullets(
         (
             tr(
-                "Campaigns lie days apart: what else changed between them, beside the versions "
-                "marked, is in the values. `commwall compare A B` lists all that differs between "
-                "two."
+                "What else changed between two campaigns, beside the versions marked, is in the "
+                "values. `commwall compare A B` lists all that differs between two."
             ),
             tr(
                 "An interval knows the spread between the rounds of its campaign, not that between "

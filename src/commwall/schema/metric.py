@@ -7,7 +7,7 @@ from typing import Literal
 
 from commwall.schema.base import Model
 
-DESIGN = "commwall's measuring method, README.md section 'How a number is made'"
+DESIGN = "commwall's measuring method, docs/method.md"
 """Source of what commwall itself defines."""
 
 Direction = Literal["higher", "lower", "neither"]

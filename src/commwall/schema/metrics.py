@@ -42,7 +42,9 @@ _ALL = (
         label="host gap",
         definition="Share of a leg's step in which the GPU waits for the host: 1 - median "
         "queued_step_time_s / median step_time_s, on the rank that waits most; noise may make it "
-        "negative. Known where steps are recorded; the rest of the step the GPU is busy.",
+        "negative. Known where steps are recorded; the rest of the step the GPU is busy. Mark "
+        "host_bound takes the slowest enqueued step instead of the median one, so that its share "
+        "is smaller.",
         source=DESIGN,
     ),
     Metric(

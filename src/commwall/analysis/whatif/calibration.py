@@ -35,6 +35,8 @@ class Calibration:
     """Platform -> its link, with the share of what could be hidden that was."""
     gpus: tuple[str, ...]
     """Names of the GPUs that were measured."""
+    models: dict[str, str]
+    """Training case that compute and overlap are taken from -> its model, as `whatif` names it."""
 
 
 def calibrate(analysis: Analysis, case: str | None = None) -> Calibration:
@@ -57,6 +59,7 @@ def calibrate(analysis: Analysis, case: str | None = None) -> Calibration:
         mfu=_range("MFU without exchange", _compute_mfu(training), campaign),
         links=dict(_links(cells, training, analysis)),
         gpus=tuple(dict.fromkeys(name for cell in cells for name in gpu_names(cell))),
+        models=dict(_models(training)),
     )
 
 
@@ -68,6 +71,13 @@ def _of_case(cells: Sequence[Cell], case: str) -> list[Cell]:
             expected=f"one of {', '.join(known)}" if known else "a campaign with training",
         )  # fmt: skip
     return [cell for cell in cells if cell.record.id.case == case]
+
+
+def _models(training: Iterable[Cell]) -> Iterator[tuple[str, str]]:
+    for cell in training:
+        case = cell.record.case
+        if isinstance(case, TrainingCase):
+            yield cell.record.id.case, f"{case.model}-{case.preset}"
 
 
 def gpu_names(cell: Cell) -> tuple[str, ...]:

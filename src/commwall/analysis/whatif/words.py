@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from commwall.analysis.whatif.answers import Answer, OverLink, Question, Way
+from commwall.analysis.whatif.calibration import Calibration
+from commwall.analysis.whatif.offers import Offer
 from commwall.analysis.wording import signed_share_text, span_text
 from commwall.language.translate import tr
 from commwall.model.estimates import Estimate, Origin
@@ -37,6 +39,46 @@ def heading(question: Question) -> str:
         f"{question.title} on {question.gpus} {question.kind}{nodes}: {samples} a GPU and step, "
         f"{layout_text(question.layout)}"
     )
+
+
+def origin_lines(
+    question: Question, measured: Calibration | None, model: str | None
+) -> Iterator[str]:
+    """What an answer takes from a campaign, what it does not and why, and how it would take more.
+
+    Args:
+        question: what is asked.
+        measured: the campaign; None if none is named.
+        model: name of the model; None for one that is told by its parameters.
+    """
+    if measured is None:
+        yield "No campaign is named: published and nominal values are used, and told as such."
+        return
+    own = [link for link in question.links if link in measured.links.values()]
+    mfu = ["MFU"] if question.mfu.origin == "measured" else []
+    taken = [*mfu, *(_link_part(link) for link in own)]
+    yield f"From campaign {measured.campaign}: {'; '.join(taken) or 'nothing'}."
+    if not mfu:
+        why = "given" if question.mfu.origin == "given" else "published, the campaign has none"
+        yield f"MFU is {why}."
+    for link in question.links:
+        if link not in own:
+            yield (
+                f"{link.name} is no link of the campaign (its own for --link: "
+                f"{', '.join(measured.links) or 'none with all-reduces'}): rate "
+                f"{link.bytes_per_s.origin}, overlap {question.overlap.origin}."
+            )
+    same = [case for case, name in measured.models.items() if name == model]
+    if 0 < len(same) < len(measured.models):
+        yield (
+            f"MFU and overlap of {len(measured.models)} cases are pooled; of this model alone: "
+            f"{' or '.join(f'--case {case}' for case in same)}."
+        )
+
+
+def _link_part(link: Offer) -> str:
+    parts = "rate, latency and overlap" if link.overlap else "rate and latency, not overlap,"
+    return f"{parts} of {link.name}"
 
 
 def layout_text(layout: Layout) -> str:

@@ -38,8 +38,11 @@ EMULATED = tr_later(
     "link that can be bought."
 )
 MEASURE_COPY = tr_later(
-    "Measure again: copy the campaign's file in config/campaigns under a name of your own, here "
-    "COPY, then"
+    "Measure again: copy {file} under a name of your own, here config/campaigns/COPY.yaml, then"
+)
+MEASURE_ALIKE = tr_later(
+    "Measure the same: the campaign's file is not in this checkout; write one under a name of your "
+    "own, here config/campaigns/COPY.yaml, after results/{campaign}/plan.json, then"
 )
 SNAKEMAKE = ".venv/bin/snakemake --cores all --config 'campaigns=[\"{}\"]'"
 NO_ENERGY = tr_later("Not measured: no comparison has a case that trains.")
@@ -86,12 +89,13 @@ class Asked:
     verdicts: list[Verdict]
 
 
-def decide(money: MoneyPage, *, replicable: bool) -> Decision:
+def decide(money: MoneyPage, *, replicable: bool, file: str | None) -> Decision:
     """The report of a campaign.
 
     Args:
         money: the campaign's money page.
         replicable: whether it predicts what others should find.
+        file: that asks for the campaign, where the checkout has it.
     """
     analysis = _plainly_named(money.page.analysis)
     every = [_asked(analysis, comparison) for comparison in comparisons(analysis)]
@@ -108,7 +112,7 @@ def decide(money: MoneyPage, *, replicable: bool) -> Decision:
         money=tuple(money_lines(money)),
         energy=tuple(_energy(analysis, foremost)),
         not_measured=_not_measured(analysis),
-        repeat=tuple(_repeat(analysis, replicable=replicable)),
+        repeat=tuple(_repeat(analysis, file, replicable=replicable)),
         provenance=_provenance(analysis),
     )
 
@@ -251,12 +255,13 @@ def _absent(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _repeat(analysis: Analysis, *, replicable: bool) -> Iterator[Command]:
+def _repeat(analysis: Analysis, file: str | None, *, replicable: bool) -> Iterator[Command]:
     campaign = analysis.evidence.index.campaign
     judge = tr("Judge the same records again, on any computer:")
     yield Command(judge, f".venv/bin/commwall compare {campaign}")
     if not replicable:
-        yield Command(tr(MEASURE_COPY), SNAKEMAKE.format("COPY"))
+        copy = tr(MEASURE_COPY, file=file) if file else tr(MEASURE_ALIKE, campaign=campaign)
+        yield Command(copy, SNAKEMAKE.format("COPY"))
         return
     plan = tr("Plan the same on a machine of this kind, to be held against what is predicted:")
     yield Command(plan, f".venv/bin/commwall replicate {campaign} --rounds {REPLICA_ROUNDS}")

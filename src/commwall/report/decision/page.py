@@ -17,6 +17,8 @@ from commwall.report.overview import Answer
 from commwall.report.pages import DECISION, PAGES, pages_for
 from commwall.report.style import picture
 
+CAMPAIGNS = "config/campaigns"
+
 
 @dataclass(frozen=True)
 class DecisionPage:
@@ -39,7 +41,14 @@ def open_decision(
     """
     money = open_money(root, campaign, confidence, language)
     predicted = Layout(Path(root)).predictions_path(campaign).exists()
-    return DecisionPage(money, decide(money, replicable=predicted))
+    file = _file_of(Path(root), campaign)
+    return DecisionPage(money, decide(money, replicable=predicted, file=file))
+
+
+def _file_of(root: Path, campaign: str) -> str | None:
+    """The file that asks for a campaign, whose name may go on with its machine's fingerprint."""
+    files = (f"{CAMPAIGNS}/{name}.yaml" for name in (campaign, campaign.rpartition("-")[0]))
+    return next((file for file in files if (root / file).is_file()), None)
 
 
 def question(page: DecisionPage) -> Html:

@@ -12,7 +12,7 @@ from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import centre_text, effect_text
 from commwall.language.translate import around_text, listed, tr, tr_later, trn
 from commwall.report.decision.figure import Row
-from commwall.report.overview import NO_FLOOR, control_text
+from commwall.report.overview import floor_text
 from commwall.schema.units import significant
 
 TRAINING_H = 10
@@ -32,7 +32,6 @@ SEVERAL_ROUNDS = tr_later(
     "How sure: {rounds} rounds, each with both sides back to back on the same machine. A winner is "
     "named only where the {level} % interval lies wholly on its side."
 )
-CONTROL = tr_later("The same link measured twice, to see what is mere noise (A/A control): {found}")
 
 
 def row_words(verdict: Verdict) -> Row | None:
@@ -125,8 +124,7 @@ def sure_lines(verdicts: Sequence[Verdict], confidence: float, noun: str) -> Ite
             "{n} planned rounds of cases could not be used.",
             lost,
         )
-    controls = [verdict.control for verdict in verdicts if verdict.control]
-    yield tr(CONTROL, found=control_text(controls, noun)) if controls else tr(NO_FLOOR)
+    yield floor_text(verdicts, noun)
     if doubtful := [v.case for v in used if v.winner and v.above_noise is False]:
         cases = listed(doubtful)
         yield tr("Do not rely on {cases}: not above the noise floor.", cases=cases)

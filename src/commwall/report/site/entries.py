@@ -18,7 +18,7 @@ from commwall.language.translate import tr, tr_later
 from commwall.records.ladders import ladders
 from commwall.records.todo import Finding
 from commwall.report.narrative import not_covered_lines, provenance_rows
-from commwall.report.overview import Answer, answer_of, answers, why_no_verdict
+from commwall.report.overview import Answer, answer_of, answers, floor_text, why_no_verdict
 from commwall.report.pages import DECISION, pages_for
 from commwall.report.site.contents import Chapter, Rendered
 from commwall.schema.case import SuiteName
@@ -122,12 +122,15 @@ def weight_of(analysis: Analysis) -> tuple[int, ...]:
 
 
 def _headlines(analysis: Analysis) -> Iterator[Answer]:
-    """The first topic of each comparison; where it counts cases, the ends with their intervals."""
+    """The first topic of each comparison with its noise floor; where it counts cases, the ends
+    with their intervals.
+    """
     for comparison in comparisons(analysis):
-        told = (topic_verdicts(analysis, comparison, topic) for topic in TOPICS)
-        if own := next(filter(None, told), None):
-            answer = answer_of(analysis, comparison)
-            yield replace(answer, details=tuple(_ends(analysis, own)) if len(own) > 1 else ())
+        told = ((topic, topic_verdicts(analysis, comparison, topic)) for topic in TOPICS)
+        topic, own = next((topic, own) for topic, own in told if own)
+        ends = _ends(analysis, own) if len(own) > 1 else ()
+        details = (*ends, floor_text(own, topic.noun))
+        yield replace(answer_of(analysis, comparison), details=details)
 
 
 def _ends(analysis: Analysis, verdicts: Sequence[Verdict]) -> Iterator[str]:
