@@ -7,8 +7,9 @@ import pytest
 
 from commwall.host.processes import is_running
 from commwall.records.layout import Layout
+from commwall.report.execution import RenderError
 from commwall.report.pages import pages_for
-from commwall.report.render import RenderError, check_parameters, render
+from commwall.report.render import check_parameters, render
 from tests.golden.build import CAMPAIGN, SLOW, write_campaign
 from tests.notebooks.conftest import REPOSITORY, campaign_page
 
@@ -67,7 +68,7 @@ def test_a_notebook_that_hangs_is_ended_with_its_kernel(layout: Layout) -> None:
 
 def test_a_kernel_that_is_killed_is_told(layout: Layout) -> None:
     _write(layout, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    with pytest.raises(RenderError, match="Kernel died"):
+    with pytest.raises(RenderError, match="Kernel died, exit code -9"):
         render(layout, CAMPAIGN, "probe", 0.95, 60)
     assert not layout.notebooks_dir(CAMPAIGN).exists()
 
