@@ -125,9 +125,9 @@ def test_pages_of_the_sample_name_what_lies_outside_and_answer_for_models(
     assert f"{BERT} lies below the band: over NVLink only 17 % of what could be hidden was" in told
     assert "gradients are packed into buckets" in told  # this sample has no leg packed
     (axes,) = curve_figure(page).axes
-    assert [text.get_text() for text in axes.texts] == [
+    assert {text.get_text() for text in axes.texts} == {
         f"{case} (n = 1)" for case in curve.breakeven["case"]
-    ]
+    }
     shown = examples(page, facts).markup
     measured = calibrate(sample)
     for name in ("bert-large", "vit-large-16", "llama-7b"):

@@ -31,7 +31,7 @@ def table_of(layout: Layout, name: str) -> pd.DataFrame:
 def test_verdict_is_of_both_tables(published: Layout, page: str) -> None:
     points, crossings = (table_of(published, name) for name in ("breakeven", "crossings"))
     (told,) = _cards(page)
-    assert told.startswith("fast link, emulated")
+    assert told.startswith("Fast link, emulated")
     assert "gains 100 % over slow link, emulated in 1 measured case, whose steps compute" in told
     cells = pd.concat([points.select_dtypes("number"), crossings.select_dtypes("number")])
     numbers = re.sub(r"in 1 measured|per GB|than 5 %|more than 5", "", told)

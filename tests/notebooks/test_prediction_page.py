@@ -105,10 +105,10 @@ def test_misses_name_what_was_off(text: str) -> None:
 
 
 def test_the_model_shows_what_it_rests_on(text: str) -> None:
-    rows = cells(text, "the sensitivity by the step's own rounds alone.")
+    rows = cells(text, "In brackets: the sweep's time against leg comm.")
     staged = next(row for row in rows if "10.0 ms (−20.0\xa0%)" in row)
     assert staged[:5] == ["host-staged", "4.00 ms", "10.0 ms", "12.0 ms", "18.6 ms"]
-    assert staged[6:8] == ["0.20, 1.25", "0.99 (1.00)"]
+    assert staged[6:8] == ["0.20, 1.25", "1.00, +0.00"]
 
 
 def test_larger_buckets_are_modelled(text: str) -> None:

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from commwall.model.bucketed import MOST, BucketedStep
+from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Exchange, Timeline, run_step
 from commwall.model.sweep import UNKNOWN, Contention, Link, Sweep
+from commwall.model.traits import Traits
 from commwall.schema.errors import UnitError
 
 STEP = Timeline(ready_s=(4, 8), backward_end_s=10, step_s=12)
@@ -34,7 +35,7 @@ def test_a_bucket_waits_for_the_one_before() -> None:
 def test_compute_loses_what_the_exchange_takes() -> None:
     # bucket 0 from 4 to 5 costs half a second of compute; bucket 1 is ready at 8.5 and ends at
     # 11.5 with compute at 9.5, so compute ends at 12
-    found = WORK.step(NVLINK, 1.0)
+    found = WORK.step(NVLINK, Traits(1.0))
     assert found.exchanges_s == ((4, 5), (8.5, 11.5))
     assert (found.compute_end_s, found.step_s) == (12, 14)
 
@@ -42,7 +43,7 @@ def test_compute_loses_what_the_exchange_takes() -> None:
 def test_the_exchange_takes_longer_beside_compute_only() -> None:
     # bucket 0 takes 2.5: 4 to 6.5, compute at 6; bucket 1 is ready at 8.5; the last 2 of compute
     # take 2.5, in which 2 of its 6 are done; the other 4 are alone: 15, and the optimiser
-    found = WORK.step(STAGED, 1.0)
+    found = WORK.step(STAGED, Traits(1.0))
     assert found.exchanges_s == ((4, 6.5), (8.5, 15))
     assert (found.compute_end_s, found.step_s) == (11, 17)
 
@@ -56,40 +57,52 @@ def test_an_exchange_that_takes_all_compute_stops_it() -> None:
 
 def test_one_process_exchanges_nothing() -> None:
     alone = replace(WORK, ranks=1)
-    assert alone.step(STAGED, 5.0).step_s == STEP.step_s
-    assert alone.step(STAGED, 5.0).exchanges_s == ()
+    assert alone.step(STAGED, Traits(5.0)).step_s == STEP.step_s
+    assert alone.step(STAGED, Traits(5.0)).exchanges_s == ()
+    assert alone.traits(STAGED, STEP.step_s + 1, 0.1) == Traits()  # so its step tells nothing
 
 
 def test_an_endless_bandwidth_gives_the_packed_step() -> None:
     fast = Link(Sweep((1000, 3000), (0.0, 0.0)), STAGED.beside)
-    assert WORK.step(fast, 1.0).step_s == STEP.step_s
+    assert WORK.step(fast, Traits(1.0)).step_s == STEP.step_s
 
 
 def test_no_bandwidth_gives_the_exchange_alone() -> None:
     slow = Link(Sweep((1000, 3000), (1e9, 3e9)), STAGED.beside)
-    assert WORK.step(slow, 1.0).step_s == pytest.approx(4e9, rel=1e-8)
+    assert WORK.step(slow, Traits(1.0)).step_s == pytest.approx(4e9, rel=1e-8)
 
 
-def test_without_contention_the_sensitivity_plays_no_part() -> None:
-    assert WORK.step(IDEAL, 0.0).step_s == WORK.step(IDEAL, 7.0).step_s == 13
+def test_without_contention_sensitivity_plays_no_part() -> None:
+    assert WORK.step(IDEAL, Traits(0.0)).step_s == WORK.step(IDEAL, Traits(7.0)).step_s == 13
 
 
 @pytest.mark.parametrize("link", [NVLINK, STAGED])
 @pytest.mark.parametrize("sensitivity", [0.25, 1.0, 1.75])
-def test_the_sensitivity_is_found_again(link: Link, sensitivity: float) -> None:
-    measured_s = WORK.step(link, sensitivity).step_s
-    assert WORK.sensitivity(link, measured_s) == pytest.approx(sensitivity, rel=1e-5)
+def test_traits_give_the_measured_step(link: Link, sensitivity: float) -> None:
+    measured_s = WORK.step(link, Traits(sensitivity)).step_s
+    found = WORK.traits(link, measured_s, 1e-4)
+    assert WORK.step(link, found).step_s == pytest.approx(measured_s, abs=1e-4)
 
 
-def test_a_step_beyond_the_model_has_an_end_of_the_scale() -> None:
-    assert WORK.sensitivity(STAGED, 1.0) == 0.0
-    assert WORK.sensitivity(IDEAL, 20.0) == pytest.approx(MOST)
+def test_a_dragged_exchange_takes_longer_beside_compute() -> None:
+    # a stretch of 1.25 x 1.2: bucket 0 takes 3 ms, 4 to 7 with compute at 6.4; bucket 1 from 8.6,
+    # compute's last 2 ms take 2.5, in which 1.667 of its 6 are done, the rest is alone
+    found = WORK.step(STAGED, Traits(1.0, 0.2))
+    assert found.exchanges_s[0] == pytest.approx((4, 7))
+    assert found.step_s == pytest.approx(8.6 + 2.5 + 6 - 2.5 / 1.5 + 2)
+
+
+def test_an_exchange_is_never_faster_than_alone() -> None:
+    assert Exchange(1, 0.2, 1.25).beside(Traits(1, -0.5)) == Exchange(1, 0.2, 1)
 
 
 def test_the_step_never_gets_shorter_with_more_contention() -> None:
-    steps = [WORK.step(STAGED, 0.1 * tenths).step_s for tenths in range(60)]
-    assert steps == sorted(steps)
-    assert steps[0] < steps[-1]
+    for steps in (
+        [WORK.step(STAGED, Traits(0.1 * tenths)).step_s for tenths in range(60)],
+        [WORK.step(STAGED, Traits(1, 0.1 * tenths)).step_s for tenths in range(-10, 60)],
+    ):
+        assert steps == sorted(steps)
+        assert steps[0] < steps[-1]
 
 
 def test_times_of_a_sweep_join_its_sizes() -> None:
@@ -106,8 +119,8 @@ def test_noise_never_speeds_anything_up() -> None:
 
 def test_an_unmeasured_contention_is_the_sensitivity_itself() -> None:
     (one, _) = Link(STAGED.alone, UNKNOWN).exchanges(SIZES)
-    assert (one.beside(0.3).lost, one.beside(0.3).stretch) == (0.3, 1.3)
-    assert (one.beside(3).lost, one.beside(3).stretch) == (1.0, 4.0)  # no more than all is lost
+    assert one.beside(Traits(0.3)) == replace(one, lost=0.3, stretch=1.3)
+    assert one.beside(Traits(3)) == replace(one, lost=1.0, stretch=4.0)  # no more than all is lost
 
 
 def test_joined_buckets_are_ready_with_their_last_part() -> None:

@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 
 from commwall.records import freshness
+from commwall.records.layout import Layout
+from commwall.records.store import read_record, write_record
+from commwall.schema.record import Protocol
+from tests.golden import build
 
 STEP = "def step():\n    from commwall.schema import units\n    return units.GIB\n"
 SOURCES = {
@@ -93,6 +97,24 @@ def test_unacknowledged_code_is_its_own_protocol(
     protocols.write_text(f'{{"training": {{"{digest}": "7"}}}}')
     assert freshness.protocol("training") == "7"
     assert freshness.freshness_key("training", "abc") == "training-7-abc"
+
+
+def test_code_that_is_acknowledged_later_counts_as_what_it_was_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocols = tmp_path / "protocols.json"
+    monkeypatch.setattr(freshness, "PROTOCOLS_PATH", protocols)
+    golden = build.record(build.FAST, 1)
+    code, lock = golden.software.code_digest, golden.software.lock_digest
+    unknown = Protocol(version=f"digest-{code[:12]}", freshness_key=f"training-digest-{lock}")
+    path = write_record(Layout(tmp_path), golden.model_copy(update={"protocol": unknown}))
+    protocols.write_text('{"training": {"another digest": "7"}}')
+    assert read_record(path).protocol == unknown
+    protocols.write_text(f'{{"training": {{"{code}": "7"}}}}')
+    known = Protocol(version="7", freshness_key=f"training-7-{lock[:24]}")
+    assert read_record(path).protocol == known
+    # one that was acknowledged when it measured keeps what it was called
+    assert read_record(write_record(Layout(tmp_path), golden)).protocol == golden.protocol
 
 
 def test_an_unknown_entry_is_refused(package: Path) -> None:

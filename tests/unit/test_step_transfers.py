@@ -37,7 +37,7 @@ def only(**steps: MeasuredStep) -> dict[tuple[str, str], Transfer]:
     return {(own.source, own.target): own for own in transfers(CASES, fits_of(**steps))}
 
 
-def test_another_batch_has_its_own_compute_and_the_firsts_sensitivity() -> None:
+def test_another_batch_has_its_own_compute_and_the_firsts_traits() -> None:
     # in truth it takes a millisecond more than the first batch would make one think
     found = only(b4=MeasuredStep(SMALL, 14, 4), b8=MeasuredStep(LARGE, 25, 4))
     assert set(found) == {("b4", "b8"), ("b8", "b4")}

@@ -34,9 +34,13 @@ from commwall.schema.record import (
     SoftwareFacts,
     Status,
 )
-from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest, Mark
+from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest, Mark, Series
 from commwall.schema.treatment import NcclVariables
 from commwall.schema.workload import Workload
+
+KEPT_DIGITS = 8
+"""As many as a float32 tells, in which a GPU's events give milliseconds. With the digits of a
+float64 a record is twice as large."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         machine=setting.machine.facts,
         other_nodes=setting.other_nodes[: request.platform.nodes - 1],
         software=software,
-        series=(*result.series, *energy.series, *beside.series, *sent.series),
+        series=tuple(map(as_kept, (*result.series, *energy.series, *beside.series, *sent.series))),
         nccl_choices=choices,
         traffic=way.traffic,
         checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
@@ -169,6 +173,13 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
             *way.gaps,
         ),
     )
+
+
+def as_kept(series: Series) -> Series:
+    """A series with values as a record keeps them: whole numbers whole, all others to
+    KEPT_DIGITS significant digits."""
+    values = (v if v.is_integer() else float(f"{v:.{KEPT_DIGITS}g}") for v in series.values)
+    return series.model_copy(update={"values": tuple(values)})
 
 
 def _sources(circumstances: Circumstances) -> Sources:

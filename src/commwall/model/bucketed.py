@@ -1,11 +1,10 @@
-"""A step with its gradient buckets over any link, and how much it suffers beside an exchange.
+"""A step with its gradient buckets over any link, and what it tells of its workload's traits.
 
 Layer: model. Reads and writes no file.
 
-One number of a workload is not measured apart: its sensitivity, how much compute and exchange
-take from each other relative to the load of the sweep. It is solved for on the link where the
-whole step was measured, and carried to another link, which has its own times and its own contention
-with that load.
+Traits of a workload (`commwall.model.traits`) are not measured apart. They are estimated on the
+link where the whole step was measured, and carried to another link, which has its own times and its
+own contention with the load of the sweep.
 """
 
 from collections.abc import Sequence
@@ -13,11 +12,7 @@ from dataclasses import dataclass, replace
 
 from commwall.model.step import Exchange, ModelledStep, Timeline, run_step
 from commwall.model.sweep import Link
-
-MOST = 64.0
-"""A sensitivity beyond this is none: the step does not depend on it."""
-_HALVINGS = 20
-"""They leave a millionth of the sensitivity open."""
+from commwall.model.traits import Traits, most_probable
 
 
 @dataclass(frozen=True)
@@ -30,43 +25,34 @@ class BucketedStep:
     ranks: int
     """Processes, one a GPU."""
 
-    def step(self, link: Link, sensitivity: float) -> ModelledStep:
+    def step(self, link: Link, own: Traits) -> ModelledStep:
         """The step over a link.
 
         Args:
             link: its sweeps.
-            sensitivity: contention of this workload over that of the sweep's load [1].
+            own: traits of this workload.
         """
-        return self._run(self._exchanges(link), sensitivity)
+        return self._run(self._exchanges(link), own)
 
-    def sensitivity(self, link: Link, step_s: float) -> float:
-        """The sensitivity with which the model gives a measured step.
+    def traits(self, link: Link, step_s: float, doubt_s: float) -> Traits:
+        """What a measured step tells of this workload.
 
         Args:
             link: over which it was measured.
             step_s: the step, exchange included [s].
-
-        Returns:
-            At least 0 and at most MOST [1]; 0 where the step is even shorter than without any
-            contention. The step never gets shorter as it rises, so that halving finds it.
+            doubt_s: how far that may differ from the model for other reasons [s].
         """
-        exchanges, low, high = self._exchanges(link), 0.0, 1.0
-        while high < MOST and self._run(exchanges, high).step_s < step_s:
-            low, high = high, 2 * high
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if self._run(exchanges, middle).step_s < step_s:
-                low = middle
-            else:
-                high = middle
-        return low
+        exchanges = self._exchanges(link)
+        return most_probable(
+            link.beside.prior, lambda own: self._run(exchanges, own).step_s, step_s, doubt_s
+        )
 
     def _exchanges(self, link: Link) -> tuple[Exchange, ...]:
         """One for each bucket; one process exchanges nothing."""
         return link.exchanges(self.bucket_bytes) if self.ranks > 1 else ()
 
-    def _run(self, exchanges: Sequence[Exchange], sensitivity: float) -> ModelledStep:
-        return run_step(self.timeline, [each.beside(sensitivity) for each in exchanges])
+    def _run(self, exchanges: Sequence[Exchange], own: Traits) -> ModelledStep:
+        return run_step(self.timeline, [each.beside(own) for each in exchanges])
 
     def merged(self, bucket_bytes: int) -> "BucketedStep":
         """The same step with larger buckets: neighbours join until they hold so many bytes.

@@ -14,6 +14,7 @@ Source of the order of events: Li et al., "PyTorch Distributed", VLDB 2020, sect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from commwall.model.traits import Traits
 from commwall.schema.errors import UnitError
 
 
@@ -66,10 +67,10 @@ class Exchange:
                 expected="a time of 0 or more, a loss of 0 to 1, a stretch of 1 or more",
             )
 
-    def beside(self, sensitivity: float) -> "Exchange":
-        """The same beside compute that is that many times as sensitive [1]."""
-        lost, longer = min(1.0, sensitivity * self.lost), sensitivity * (self.stretch - 1)
-        return Exchange(self.alone_s, lost, 1 + longer)
+    def beside(self, own: Traits) -> "Exchange":
+        """The same beside a workload; however little that drags, never faster than alone."""
+        lost, longer = min(1.0, own.sensitivity * self.lost), own.sensitivity * (self.stretch - 1)
+        return Exchange(self.alone_s, lost, max(1.0, (1 + longer) * (1 + own.drag)))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commwall.model.step import Exchange
+from commwall.model.traits import LIKE_A_LOAD, UNTOLD, Prior
 from commwall.stats.lines import between
 
 
@@ -55,6 +56,8 @@ class Contention:
     """Compute lost of each second beside the exchange [1]."""
     stretch: tuple[float, ...]
     """Time of the exchange beside the load over its time alone [1]."""
+    prior: Prior = LIKE_A_LOAD
+    """What workloads are likely to be like beside that."""
 
     def at(self, message_bytes: float) -> tuple[float, float]:
         """Loss and stretch for a buffer of any size [1], within what can be: noise is left out."""
@@ -67,7 +70,7 @@ class Contention:
         return replace(self, message_bytes=_grown(self.message_bytes, ranks, wanted))
 
 
-UNKNOWN = Contention((1,), (1.0,), (2.0,))
+UNKNOWN = Contention((1,), (1.0,), (2.0,), UNTOLD)
 """Stands for a link whose sweep beside a load was not measured: one work at a time, if a workload
 were as sensitive as that. What counts is then the workload's sensitivity alone, and it is carried
 over from link to link."""
@@ -81,7 +84,7 @@ class Link:
     beside: Contention = UNKNOWN
 
     def exchanges(self, bucket_bytes: Sequence[int]) -> tuple[Exchange, ...]:
-        """The exchange of every bucket, beside compute as sensitive as the load of the sweep.
+        """The exchange of every bucket, beside the load of the sweep.
 
         Args:
             bucket_bytes: bytes of each bucket in the order of exchange [byte].

@@ -14,9 +14,12 @@ from typing import Any
 
 import commwall
 from commwall.schema.base import digest
+from commwall.schema.record import Protocol, Record
 
 PACKAGE_DIR = Path(commwall.__file__).parent
 PROTOCOLS_PATH = Path(__file__).with_name("protocols.json")
+_UNACKNOWLEDGED = "digest-"
+"""Beginning of the version of code that nobody has acknowledged."""
 _IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 
@@ -68,7 +71,7 @@ def protocol(suite: str) -> str:
         that nobody has acknowledged: it is its own version, so it measures anew.
     """
     code = code_digest(*suite_modules(suite))
-    return acknowledged(suite).get(code, f"digest-{code[:12]}")
+    return acknowledged(suite).get(code, f"{_UNACKNOWLEDGED}{code[:12]}")
 
 
 def acknowledged(suite: str) -> dict[str, str]:
@@ -79,7 +82,23 @@ def acknowledged(suite: str) -> dict[str, str]:
 
 def freshness_key(suite: str, lock_digest: str) -> str:
     """Key that a record must carry to count as fresh."""
-    return f"{suite}-{protocol(suite)}-{lock_digest[:24]}"
+    return _key(suite, protocol(suite), lock_digest)
+
+
+def acknowledged_since(record: Record) -> Record:
+    """A record under the protocol that its code belongs to, if that was said after it measured."""
+    own, software, suite = record.protocol, record.software, record.id.suite
+    if not own.version.startswith(_UNACKNOWLEDGED):
+        return record
+    version = acknowledged(suite).get(software.code_digest)
+    if version is None:
+        return record
+    known = Protocol(version=version, freshness_key=_key(suite, version, software.lock_digest))
+    return record.model_copy(update={"protocol": known})
+
+
+def _key(suite: str, version: str, lock_digest: str) -> str:
+    return f"{suite}-{version}-{lock_digest[:24]}"
 
 
 def _entry_files(entry: str) -> list[Path]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from commwall.records.freshness import acknowledged_since
 from commwall.records.layout import Layout
 from commwall.records.plausible import implausible
 from commwall.records.quick import sealed_record
@@ -133,7 +134,8 @@ def read_record(path: Path) -> Record:
     """Read one record and verify it.
 
     The digest is that of the stored text, so that a field added to the format later does not
-    invalidate what was written before.
+    invalidate what was written before. The protocol is the one that its code is acknowledged as
+    now, if nobody had acknowledged it when it measured.
 
     Raises:
         RecordError: if it is truncated, edited, of another version, in the wrong place, holds
@@ -147,7 +149,7 @@ def read_record(path: Path) -> Record:
     record = sealed_record(text) or _carefully_read(text, path)
     if Layout(Path()).path_of(record.id).parts[-6:] != path.parts[-6:]:
         raise _record_error(path, "its id names another place")
-    return record
+    return acknowledged_since(record)
 
 
 def _carefully_read(text: bytes, path: Path) -> Record:

@@ -121,6 +121,7 @@ def _identity(path: Path) -> Identity:
 @cache
 def _reader() -> str:
     """Digest of the code by which a record is valid or not."""
-    files = sorted(path for part in _READERS for path in (_PACKAGE / part).glob("*.py"))
+    wanted = (f"{part}/*.{kind}" for part in _READERS for kind in ("py", "json"))
+    files = sorted(path for pattern in wanted for path in _PACKAGE.glob(pattern))
     content = b"".join(path.read_bytes() for path in files)
     return hashlib.sha256(content + pydantic.VERSION.encode()).hexdigest()

@@ -3,6 +3,7 @@
 Layer: report. Reads and writes no file.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from commwall.language.translate import (
 )
 from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table
+from commwall.report.overview import capital
 from commwall.report.page import Page
 from commwall.report.style import INK, MUTED, new_figure, title_figure
 from commwall.schema.units import significant, time_text, volume_text
@@ -40,6 +42,11 @@ _PANEL_IN = 4.0
 _LINEAR_PERCENT = 1.0
 """Chosen: below this gain the axis is linear, so that 0 and less have a place."""
 _POINTS_OF_A_LINE = 200
+_CROWDED = 1.4
+"""Chosen: where two gains are closer than this factor their names would touch, and the lower one's
+goes below its mark."""
+_ABOVE, _BELOW = (6, 5), (6, -12)
+"""Places of names beside their marks [points]."""
 
 
 def verdict(page: Page) -> Html:
@@ -47,7 +54,7 @@ def verdict(page: Page) -> Html:
     lines = list(verdict_lines(page))
     if not lines:
         return paragraph(tr(NO_CONTEST), "missing")
-    return joined([paragraph(line, "verdict") for line in lines], "card")
+    return joined([paragraph(capital(line), "verdict") for line in lines], "card")
 
 
 def verdict_lines(page: Page) -> Iterator[str]:
@@ -119,16 +126,22 @@ def _panel(axes: Axes, crossings: pd.DataFrame, points: pd.DataFrame, page: Page
 
 def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
     """Measured cases with their intervals, named."""
-    for row in points.to_dict("records"):
+    above = math.inf
+    for row in points.sort_values("gain_percent", ascending=False).to_dict("records"):
         x, gain = row["compute_s_per_byte"] * 1e12, row["gain_percent"]
+        crowded = above < _CROWDED * gain
+        above = math.inf if crowded else gain
         if pd.notna(row["gain_low_percent"]):
             axes.plot([x, x], [row["gain_low_percent"], row["gain_high_percent"]], color=INK, lw=1)
         axes.plot(x, gain, marker, color=INK, ms=6)
         axes.annotate(
-            tr("{case} (n = {n})", case=row["case"], n=row["n"]), (x, gain), (6, 5),
-            textcoords="offset points", fontsize=8,
+            tr("{case} (n = {n})", case=row["case"], n=row["n"]),
+            (x, gain),
+            _BELOW if crowded else _ABOVE,
+            textcoords="offset points",
+            fontsize=8,
             path_effects=[withStroke(linewidth=2.5, foreground="white")],
-        )  # fmt: skip
+        )
     axes.plot([], [], marker, color=INK, ms=6, label=tr("measured"))
 
 

@@ -245,7 +245,7 @@ def models(page: Page) -> Html:
         tr("with exchange"),
         tr("exchange alone (sweep)"),
         tr("compute lost, stretch"),
-        tr("sensitivity (own)"),
+        tr("sensitivity, drag"),
         tr("left of the step"),
         "n",
     )
@@ -255,7 +255,7 @@ def models(page: Page) -> Html:
     ]
     words = tr(
         "What the model rests on, means of the rounds. In brackets: the sweep's time against leg "
-        "comm, and the sensitivity by the step's own rounds alone."
+        "comm."
     )
     return grouped_table(heads, groups, words)
 
@@ -273,15 +273,16 @@ def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
         time_text(row["full_step_s"]),
         tr("{value} ({beside})", value=comm, beside=swept) if swept else comm,
         f"{row['lost']:.2f}, {row['stretch']:.2f}" if loaded else tr("not measured beside a load"),
-        _sensitivity_text(row) if fitted else row["reason"],
+        _traits_text(row) if fitted else row["reason"],
         _signed(100 * row["rest_s"] / row["full_step_s"]) if fitted else "",
         str(row["n"]),
     )
 
 
-def _sensitivity_text(row: dict[str, Any]) -> str:
-    value, own = f"{row['sensitivity']:.2f}", f"{row['own_sensitivity']:.2f}"
-    return tr("{value} ({beside})", value=value, beside=own)
+def _traits_text(row: dict[str, Any]) -> str:
+    """Sensitivity, and drag where a load tells them apart."""
+    sensitivity, drag = f"{row['sensitivity']:.2f}", f"{row['drag']:+z.2f}".replace("-", "−")
+    return sensitivity if pd.isna(row["drag"]) else f"{sensitivity}, {drag}"
 
 
 def cases(page: Page) -> Html:

@@ -18,12 +18,14 @@ RULE = (
     ),
     tr_later(
         "While both streams work, each slows the other: as much as exchange and matrix products "
-        "slow each other on that link, times the sensitivity of the workload."
+        "slow each other on that link, times the sensitivity of the workload. Its drag is the "
+        "share by which the exchange takes longer beyond that."
     ),
     tr_later(
-        "The sensitivity is solved for on the source, where the whole step was measured, and drawn "
-        "to that of the source's other workloads where its own exchange is too short to tell. What "
-        "of the source's step is then left is carried over in seconds."
+        "Sensitivity and drag are estimated together on the source, where the whole step was "
+        "measured. Each leaves what is usual as far as that step depends on it: one that waits for "
+        "its exchange tells drag, one that hides it both alike, one whose exchange is short "
+        "little. What of the source's step is then left is carried over in seconds."
     ),
     tr_later(
         "Of the target only sweeps of the all-reduce are used. The interval comes from the "

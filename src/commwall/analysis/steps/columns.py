@@ -10,6 +10,7 @@ PREDICTION = {
     "packed_step_s": NUMBER,
     "exchange_s": NUMBER,
     "sensitivity": NUMBER,
+    "drag": NUMBER,
     "contention_measured": TRUTH,
     "predicted_s": NUMBER,
     "predicted_low_s": NUMBER,
@@ -73,8 +74,8 @@ STEP_COLUMNS = {
         "sweep_error_percent": NUMBER,
         "lost": NUMBER,
         "stretch": NUMBER,
-        "own_sensitivity": NUMBER,
         "sensitivity": NUMBER,
+        "drag": NUMBER,
         "rest_s": NUMBER,
         "reason": TEXT,
     },
@@ -98,14 +99,16 @@ STEP_COLUMNS = {
     },
 }
 """`compute_percent`, `exchange_percent` and `contention_percent` say how far off each input of a
-prediction is: as ratios they multiply to predicted / measured. `sensitivity`, `lost` and `stretch`
-are pure numbers, `..._cost_s` is what a step has beyond the packed one. `bucket_bytes` is the size
-from which on a bucket is closed."""
+prediction is: as ratios they multiply to predicted / measured. `lost` and `stretch`
+are what the sweep beside a load says of the case's buckets, `sensitivity` times as much is what the
+workload takes, and the exchange takes 1 + `drag` times as long beyond that: pure numbers.
+`..._cost_s` is what a step has beyond the packed one. `bucket_bytes` is the size from which on a
+bucket is closed."""
 
 STEP_DESCRIPTIONS = {
     "predicted_steps": "each step predicted from another platform's training, beside the measured",
     "prediction_errors": "how far off predicted steps are: all, and by pair of platforms",
-    "step_models": "what the model of a step rests on: legs, sweeps, contention, sensitivity",
+    "step_models": "what the model of a step rests on: legs, sweeps, contention, traits",
     "predicted_cases": "steps predicted from another batch or smaller buckets of the same platform",
     "bucket_sizes": "the modelled step with gradient buckets joined to larger ones",
 }

@@ -135,7 +135,8 @@ def _contentions(loaded: list[Cell], alone: list[Cell]) -> Iterator[Contention]:
     sweeps = [s for dtype in dtypes for s in map(_sweep, _best(alone, dtype)) if s]
     for cell, sweep in zip(loaded, cycle(sweeps), strict=False):
         if found := list(_loads(cell.record, sweep)):
-            yield Contention(*(tuple(column) for column in zip(*found, strict=True)))
+            sizes, lost, stretch = zip(*found, strict=True)
+            yield Contention(sizes, lost, stretch)
 
 
 def _sweep(cell: Cell) -> Sweep | None:

@@ -1,7 +1,7 @@
 """Steps predicted on one platform from another one's training, held against what was measured.
 
 Layer: analysis. Reads no file. Of the target a prediction knows its sweeps of the all-reduce only:
-compute legs, the workload's sensitivity and what the model leaves of its step come from the source.
+compute legs, the workload's traits and what the model leaves of its step come from the source.
 How wide its interval is also knows how far predictions of other cases were off; the case's own step
 on the target is not used.
 """
@@ -10,15 +10,16 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, permutations
-from statistics import fmean, geometric_mean
+from statistics import geometric_mean
 from typing import Literal
 
 from commwall.analysis.pairs import Cell
-from commwall.analysis.steps.fits import FittedStep, fit_steps
+from commwall.analysis.steps.fits import FittedStep, fit_steps, mean_traits
 from commwall.analysis.steps.inputs import MeasuredStep, StepInputs, step_inputs
 from commwall.analysis.steps.links import PlatformLink, same_treatment
 from commwall.language.translate import tr
 from commwall.model.sweep import Link
+from commwall.model.traits import Traits
 from commwall.schema.plan import Plan
 from commwall.stats.misfit import LEAST_GROUPS, misfit_interval
 
@@ -53,8 +54,8 @@ class StepPrediction:
     place: Place
     rounds_s: tuple[float, ...]
     """Prediction from each round of the source [s]."""
-    sensitivity: float
-    """Contention of the workload over that of the load, mean over rounds [1]."""
+    traits: Traits
+    """Of the workload, mean over rounds."""
     packed_s: float
     """Step of the source without exchange [s]."""
     exchange_s: float
@@ -217,7 +218,7 @@ def predict_step(
     return StepPrediction(
         place=place,
         rounds_s=predicted,
-        sensitivity=fmean(own.sensitivity for own in rounds),
+        traits=mean_traits(rounds),
         packed_s=geometric_mean(own.step.bucketed.timeline.step_s for own in rounds),
         exchange_s=geometric_mean(link.exchange_s(sizes) for _, link in pairs),
         contended=there.contended,

@@ -9,11 +9,12 @@ from statistics import fmean, geometric_mean
 from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.readings import training_case
 from commwall.analysis.result import Analysis
-from commwall.analysis.steps.fits import FittedStep
+from commwall.analysis.steps.fits import FittedStep, mean_traits
 from commwall.analysis.steps.inputs import MeasuredStep, Steps
 from commwall.analysis.steps.links import PlatformLink
 from commwall.analysis.steps.predictions import StepPrediction, Unpredicted
 from commwall.analysis.steps.transfers import transfers
+from commwall.model.traits import Traits
 from commwall.schema.case import TrainingCase
 
 JOINED = (1, 4, 16)
@@ -48,7 +49,7 @@ def prediction_columns(own: StepPrediction) -> Row:
         "n": len(own.rounds_s),
         "packed_step_s": own.packed_s,
         "exchange_s": own.exchange_s,
-        "sensitivity": own.sensitivity,
+        **_trait_columns(own.traits, loaded=own.contended),
         "contention_measured": own.contended,
         "predicted_s": own.step_s,
         "predicted_low_s": low,
@@ -61,6 +62,11 @@ def prediction_columns(own: StepPrediction) -> Row:
         "inside": own.inside,
         **{f"{name}_percent": 100 * (ratio - 1) for name, ratio in parts.items()},
     }
+
+
+def _trait_columns(own: Traits, *, loaded: bool) -> Row:
+    """Without a load nothing tells drag from sensitivity, which then stands for both."""
+    return {"sensitivity": own.sensitivity, "drag": own.drag if loaded else None}
 
 
 def step_model_rows(analysis: Analysis) -> Iterator[Row]:
@@ -121,8 +127,7 @@ def _fit_columns(fits: tuple[FittedStep, ...], link: PlatformLink) -> Row:
     return {
         "lost": fmean(lost for lost, _ in beside) if beside else None,
         "stretch": fmean(stretch for _, stretch in beside) if beside else None,
-        "own_sensitivity": fmean(fit.own for fit in fits),
-        "sensitivity": fmean(fit.sensitivity for fit in fits),
+        **_trait_columns(mean_traits(fits), loaded=link.contended),
         "rest_s": fmean(fit.rest_s for fit in fits),
     }
 

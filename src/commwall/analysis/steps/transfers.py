@@ -1,9 +1,8 @@
 """Steps of one case predicted from another batch, or from smaller buckets, of the same model.
 
 Layer: analysis. Reads no file. Both cases are of one platform. Another batch has compute legs of
-its own, which are taken; its sensitivity comes from the first batch, explained by itself: what the
-platform's workloads have in common knows the target too. Of larger buckets nothing is taken but
-their size.
+its own, which are taken; its traits come from the first batch. Of larger buckets nothing is taken
+but their size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,10 +78,9 @@ def _rounds(
     kind: Kind, own: Sequence[FittedStep], theirs: Sequence[FittedStep], bucket_bytes: int
 ) -> tuple[float, ...]:
     """Prediction of each round [s]."""
-    alone = [fit.by_itself() for fit in own]
     if kind == "buckets":
-        return tuple(fit.joined(bucket_bytes) for fit in alone)
-    return tuple(fit.over(o.link, o.step) for fit, o in zip(alone, cycle(theirs), strict=False))
+        return tuple(fit.joined(bucket_bytes) for fit in own)
+    return tuple(fit.over(o.link, o.step) for fit, o in zip(own, cycle(theirs), strict=False))
 
 
 def _packed_s(fits: Sequence[FittedStep]) -> float:
