@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--language",
         choices=LANGUAGES,
         action="append",
-        help="default: English; several languages at once take less time than one after the other",
+        help="may be given several times; default: English",
     )
     accept_parent(parser)
 
