@@ -1,6 +1,6 @@
 """Runs a notebook in this process: its cells and the template are real, only the kernel is not.
 
-A page costs a second so, and five with papermill and a kernel of its own, whose tests are others.
+A page costs a second so, and two with papermill and a kernel of its own, whose tests are others.
 """
 
 import ast

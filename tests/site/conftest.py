@@ -12,7 +12,7 @@ from commwall.language.translate import LANGUAGES
 from commwall.records.layout import Layout
 from tests.golden import build, many
 from tests.golden.update import AFTER, timed, updated, write
-from tests.notebooks.conftest import REPOSITORY, render_pages
+from tests.notebooks.conftest import REPOSITORY
 from tests.samples import write_index
 
 
@@ -29,7 +29,8 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         assert main(["tables", many.CAMPAIGN]) == 0
-        render_pages((many.CAMPAIGN, "summary", "--language", language) for language in LANGUAGES)
+        languages = [f"--language={language}" for language in LANGUAGES]
+        assert main(["render", many.CAMPAIGN, "summary", *languages]) == 0
         assert main(["site"]) == 0
         yield layout
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from commwall.language.translate import LANGUAGES
 from tests.workflow.checkout import Checkout
 
 pytestmark = pytest.mark.beside
@@ -52,7 +51,7 @@ def test_edited_assumptions_render_what_speaks_of_money_only(rendered: Checkout)
     path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     run = rendered.snakemake("-n")
     assert run.started == {"render_notebook", "render_decision", "publish_site"}
-    assert run.jobs["render_notebook"] == len(LANGUAGES)
+    assert run.jobs["render_notebook"] == 1
 
 
 def test_edited_figure_renders_only(rendered: Checkout) -> None:
@@ -84,8 +83,16 @@ def test_edited_notebook_renders_that_one(rendered: Checkout) -> None:
     notebook = rendered.root / "notebooks/summary.py"
     notebook.write_text(notebook.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     run = rendered.snakemake("-n")
-    assert run.jobs["render_notebook"] == len(LANGUAGES)
+    assert run.jobs["render_notebook"] == 1
     assert "measure_suite" not in run.started
+
+
+def test_page_missing_in_one_language_is_rendered(rendered: Checkout) -> None:
+    folder = rendered.root / "results" / rendered.campaign / "notebooks"
+    (folder / "zh/summary.html").unlink()
+    run = rendered.snakemake("--cores", "2", "reports")
+    assert run.jobs["render_notebook"] == 1, run.output
+    assert (folder / "zh/summary.html").exists() and (folder / "summary.html").exists()
 
 
 def test_deleted_record_reaches_the_pages(rendered: Checkout) -> None:

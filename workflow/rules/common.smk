@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 
 from commwall.host.locks import hold_checkout
 from commwall.language.translate import LANGUAGES, folder_of
@@ -29,6 +30,8 @@ FOLDERS = {
     f"{folder_of(name)}/".lstrip("/"): name for name in SITUATION.config.languages
 }
 """Folder of a language's pages, with its slash -> the language."""
+LANGUAGE_FLAGS = [f"--language={name}" for name in FOLDERS.values()]
+"""What the verb `render` is told."""
 GENERAL = expand("results/pages/{into}{name}.html", into=FOLDERS, name=GENERAL_PAGES)
 """Pages that belong to no campaign."""
 JOB = {
@@ -61,7 +64,6 @@ wildcard_constraints:
     environment="bench|report",
     notebook=any_of(PAGES),
     general=any_of(GENERAL_PAGES),
-    into=any_of(FOLDERS),
 
 
 def looked_at(wildcards) -> list[str]:
@@ -107,22 +109,26 @@ def pages_of(campaigns: list[str]) -> list[str]:
     ]
 
 
-def language_of(wildcards) -> str:
-    """Language of a page."""
-    return FOLDERS[wildcards.into]
+def in_languages(path: str) -> list[str]:
+    """A file in the folder of each language."""
+    return [path.replace("{into}", into) for into in FOLDERS]
 
 
-def labels_of(wildcards) -> dict[str, str]:
-    """How a page is told apart in Snakemake's own report."""
+def reported(path: str, caption: str, category: str) -> list[str]:
+    """The same of a file that stands in Snakemake's own report."""
+    files = []
+    for file, language in zip(in_languages(path), FOLDERS.values()):
+        labels = partial(labels_of, file, language)
+        files.append(report(file, caption, category, labels=labels))
+    return files
+
+
+def labels_of(file: str, language: str, wildcards) -> dict[str, str]:
+    """How a file is told apart in that report."""
     name = wildcards.get("notebook") or wildcards.general
     title, _, _ = (PAGES | GENERAL_PAGES)[name].title.partition(":")
-    return {"page": title, "language": LANGUAGES[language_of(wildcards)]}
-
-
-def sheet_labels_of(wildcards) -> dict[str, str]:
-    """The same of a page's sheet."""
-    labels = labels_of(wildcards)
-    return {**labels, "page": f"{labels['page']}, PDF"}
+    kind = ", PDF" if file.endswith(".pdf") else ""
+    return {"page": f"{title}{kind}", "language": LANGUAGES[language]}
 
 
 def read_beside(wildcards) -> list[str]:

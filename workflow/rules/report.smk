@@ -1,4 +1,4 @@
-"""Reports: executed notebooks, each with its page."""
+"""Reports: executed notebooks, each with its page, in all languages by one job."""
 
 
 rule render_notebook:
@@ -11,42 +11,39 @@ rule render_notebook:
         code=".cw/code/report.digest",
         environment=".envs/report/manifest.json",
     output:
-        page=report(
+        pages=reported(
             "results/{c}/notebooks/{into}{notebook}.html",
             caption="../report/notebook.rst",
             category="{c}",
-            labels=labels_of,
         ),
-        executed="results/{c}/notebooks/{into}{notebook}.ipynb",
+        executed=in_languages("results/{c}/notebooks/{into}{notebook}.ipynb"),
     log:
-        "logs/render_notebook/{c}/{into}{notebook}.log",
+        "logs/render_notebook/{c}/{notebook}.log",
     wildcard_constraints:
         notebook=any_of([name for name in PAGES if name != DECISION]),
     params:
         confidence=CONFIDENCE,
-        language=language_of,
+        languages=LANGUAGE_FLAGS,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.c:q} {wildcards.notebook:q}"
-        " --language {params.language:q} --parent $PPID > {log:q} 2>&1"
+        " {params.languages:q} --parent $PPID > {log:q} 2>&1"
 
 
 use rule render_notebook as render_decision with:
     output:
-        page=report(
+        pages=reported(
             "results/{c}/notebooks/{into}{notebook}.html",
             caption="../report/notebook.rst",
             category="{c}",
-            labels=labels_of,
         ),
-        executed="results/{c}/notebooks/{into}{notebook}.ipynb",
-        sheet=report(
+        executed=in_languages("results/{c}/notebooks/{into}{notebook}.ipynb"),
+        sheets=reported(
             "results/{c}/notebooks/{into}{notebook}.pdf",
             caption="../report/sheet.rst",
             category="{c}",
-            labels=sheet_labels_of,
         ),
     log:
-        "logs/render_decision/{c}/{into}{notebook}.log",
+        "logs/render_decision/{c}/{notebook}.log",
     wildcard_constraints:
         notebook=DECISION,
 
@@ -59,18 +56,17 @@ rule render_general:
         code=".cw/code/report.digest",
         environment=".envs/report/manifest.json",
     output:
-        page=report(
+        pages=reported(
             "results/pages/{into}{general}.html",
             caption="../report/general.rst",
             category="all campaigns",
-            labels=labels_of,
         ),
-        executed="results/pages/{into}{general}.ipynb",
+        executed=in_languages("results/pages/{into}{general}.ipynb"),
     log:
-        "logs/render_general/{into}{general}.log",
+        "logs/render_general/{general}.log",
     params:
         confidence=CONFIDENCE,
-        language=language_of,
+        languages=LANGUAGE_FLAGS,
     shell:
         "exec .envs/report/bin/python -m commwall render {wildcards.general:q}"
-        " --language {params.language:q} --parent $PPID > {log:q} 2>&1"
+        " {params.languages:q} --parent $PPID > {log:q} 2>&1"

@@ -23,21 +23,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="default: %(default)g s"
     )
-    parser.add_argument("--language", choices=LANGUAGES, default=ENGLISH, help="default: English")
+    parser.add_argument(
+        "--language",
+        choices=LANGUAGES,
+        action="append",
+        help="may be given several times; default: English",
+    )
     accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Execute the notebook and name the files written."""
+    """Execute the notebook in each language and name the files written."""
     follow_parent(arguments)
     root = Path.cwd()
     layout, confidence = Layout(root), confidence_level(root)
+    languages = arguments.language or [ENGLISH]
     asked = arguments.campaign, arguments.notebook
-    written = [*render(layout, *asked, confidence, arguments.timeout, arguments.language)]
+    written: list[Path] = []
+    for language in languages:
+        written += render(layout, *asked, confidence, arguments.timeout, language)
     if arguments.campaign and arguments.notebook == DECISION:
         from commwall.report.decision.sheet import write_sheet
 
-        written.append(write_sheet(layout, arguments.campaign, confidence, arguments.language))
+        for language in languages:
+            written.append(write_sheet(layout, arguments.campaign, confidence, language))
     for path in written:
         print(path.relative_to(root))
     return 0

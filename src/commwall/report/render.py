@@ -1,21 +1,10 @@
 """Execute a notebook and write its page.
 
 Layer: report. Reads `notebooks/<name>.py`; writes `results/<campaign>/notebooks/<name>.ipynb`
-and `.html`, or both below `results/pages` where the notebook is of no campaign. The notebook runs
-in a process of its own with this interpreter as its kernel, so that a hung one can be ended;
-nothing of the user's Jupyter set-up takes part.
+and `.html`, or both below `results/pages` where the notebook is of no campaign.
 """
 
 import ast
-import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 import jupytext
@@ -24,23 +13,16 @@ from nbformat import NotebookNode
 
 from commwall.language.markdown import translated
 from commwall.language.translate import ENGLISH, speaking, spoken
-from commwall.process import die_with_parent
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
 from commwall.report.anchors import NAMES, Anchors, names_of
-from commwall.schema.errors import CommwallError
+from commwall.report.execution import Parameters, RenderError, execute
 from commwall.schema.parsing import nearest
 
 NOTEBOOKS = Path("notebooks")
 TEMPLATES = Path(__file__).with_name("templates")
-KERNEL = "commwall-report"
 PUBLISHED_KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 """Kernel that published notebooks name: it exists wherever Jupyter does."""
-Parameters = Mapping[str, str | float]
-
-
-class RenderError(CommwallError):
-    """A notebook that does not exist, takes other parameters, or did not run to its end."""
 
 
 def render(
@@ -78,7 +60,8 @@ def render(
     check_parameters(node, parameters, notebook)
     with speaking(language):
         _translate_text(node)
-    executed = _executed(node, parameters, layout.root, notebook, timeout_s)
+    source = f"{NOTEBOOKS / notebook}.py"
+    executed = _cleaned(execute(node, parameters, layout.root, source, timeout_s))
     folder = layout.notebooks_dir(campaign, language) if campaign else layout.general_dir(language)
     paths = folder / f"{notebook}.ipynb", folder / f"{notebook}.html"
     write_atomically(paths[0], jupytext.writes(executed, fmt="ipynb"))
@@ -149,83 +132,6 @@ def _declared(node: NotebookNode) -> set[str]:
     assigned = [item for text in texts for item in ast.parse(text).body]
     targets = [t for item in assigned if isinstance(item, ast.Assign) for t in item.targets]
     return {target.id for target in targets if isinstance(target, ast.Name)}
-
-
-def _executed(
-    node: NotebookNode, parameters: Parameters, root: Path, notebook: str, timeout_s: float
-) -> NotebookNode:
-    with tempfile.TemporaryDirectory(prefix="commwall-render-") as name:
-        folder = Path(name)
-        before, after = folder / "before.ipynb", folder / "after.ipynb"
-        node.metadata["kernelspec"] = PUBLISHED_KERNEL  # papermill asks it for the language
-        jupytext.write(node, before)
-        command = [sys.executable, "-m", "papermill", str(before), str(after)]
-        command += ["--kernel", KERNEL, "--cwd", str(root), "--no-progress-bar"]
-        command += ["--parameters_yaml", json.dumps(dict(parameters))]
-        finished = _run(command, _environment(folder), root, notebook, timeout_s)
-        if finished.returncode != 0:
-            raise _failure(notebook, after, finished.stderr)
-        return _cleaned(jupytext.read(after))
-
-
-def _run(
-    command: list[str], environment: dict[str, str], root: Path, notebook: str, timeout_s: float
-) -> subprocess.CompletedProcess[str]:
-    """Run papermill; it ends with this process, and its kernel ends with it."""
-    try:
-        return subprocess.run(
-            command,
-            cwd=root,
-            env=environment,
-            text=True,
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
-            preexec_fn=partial(die_with_parent, signal.SIGKILL, os.getpid()),
-        )
-    except subprocess.TimeoutExpired as error:
-        raise RenderError(
-            f"notebook {notebook} did not end in time",
-            where=f"{NOTEBOOKS / notebook}.py",
-            found=f"still running after {timeout_s:g} s",
-            next_step="look for a cell that waits, or allow more with --timeout",
-        ) from error
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """Environment of papermill and kernel: this interpreter, nobody's Jupyter configuration."""
-    spec = folder / "kernels" / KERNEL / "kernel.json"
-    spec.parent.mkdir(parents=True)
-    argv = [sys.executable, "-m", "commwall.report.kernel", "-f", "{connection_file}"]
-    words = {"argv": argv, "display_name": KERNEL, "language": "python"}
-    spec.write_text(json.dumps(words), encoding="utf-8")
-    private = ("JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    return {**os.environ, **dict.fromkeys(private, str(folder)), "JUPYTER_NO_CONFIG": "1"}
-
-
-def _failure(notebook: str, after: Path, stderr: str) -> RenderError:
-    """The first error of a notebook that failed, or what papermill said."""
-    errors = []
-    if after.exists():
-        cells = jupytext.read(after).cells
-        errors = [
-            f"cell {number}: {output.ename}: {output.evalue}"
-            for number, cell in enumerate(cells, start=1)
-            for output in cell.get("outputs", [])
-            if output.output_type == "error"
-        ]
-    return RenderError(
-        f"notebook {notebook} failed",
-        where=f"{NOTEBOOKS / notebook}.py",
-        found="\n".join(errors) or _last_words(stderr),
-    )
-
-
-def _last_words(stderr: str) -> str:
-    """What papermill said last: the error that ended it, or a few lines if there is none."""
-    lines = stderr.strip().splitlines()
-    named = [line for line in lines if re.match(r"[\w.]+(?:Error|Exception)\b", line)]
-    return named[-1] if named else "\n".join(lines[-5:])
 
 
 def _cleaned(node: NotebookNode) -> NotebookNode:
