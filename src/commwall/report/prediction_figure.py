@@ -22,6 +22,8 @@ _BAND_PERCENT = (MISS_PERCENT, 2 * MISS_PERCENT)
 _ROW_IN = 0.17
 _SUBS = (1, 1.5, 2, 3, 5, 7)
 """Ticks within a power of ten."""
+_SIDEWAYS_SUBS = (1, 2, 3, 5)
+"""The same where their words stand side by side."""
 
 
 def prediction_figure(page: Page) -> Figure:
@@ -52,8 +54,8 @@ def _draw_against(axes: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     axes.set_ylabel(tr("predicted step, logarithmic"))
     axes.set_xscale("log")
     axes.set_yscale("log")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=_SUBS))
+    for axis, subs in ((axes.xaxis, _SIDEWAYS_SUBS), (axes.yaxis, _SUBS)):
+        axis.set_major_locator(LogLocator(subs=subs))
         axis.set_major_formatter(FuncFormatter(lambda value, _: time_text(value)))
         axis.set_minor_locator(NullLocator())
     axes.grid(color="#DDDDDD", linewidth=0.7)
