@@ -65,7 +65,12 @@ def test_values(name: str, good: str, bad: str) -> None:
 def test_a_removed_variable_by_release(
     version: str | None, expected: list[tuple[str, str]]
 ) -> None:
-    assert told(remarks(version=version, SHM_USE_CUDA_MEMCPY="1")) == expected
+    assert told(remarks(version=version, SHM_USE_CUDA_MEMCPY="0")) == expected
+
+
+def test_staging_by_copy_engines_is_warned_of() -> None:
+    (remark,) = remarks(version="2.28.9", SHM_USE_CUDA_MEMCPY="1")
+    assert remark.rule == "mistaken" and "sums beside compute were wrong" in str(remark)
 
 
 def test_a_variable_that_is_too_new() -> None:
