@@ -141,8 +141,9 @@ def test_verdict_first_then_evidence_then_limits_then_provenance(
     published: Layout, name: str
 ) -> None:
     page = _page(published, name)
-    in_words = ("platforms", "method", "prediction")  # emulated links are not predicted
-    evidence = "<table " if name in in_words else "<figure "
+    evidence = "<table " if name in ("platforms", "method") else "<figure "
+    if name == "prediction":  # emulated links are not predicted
+        evidence = "No step is predicted"
     if name == "money":  # of emulated links, which have no price
         evidence = "No verdict: an emulated link is not for sale"
     order = ['id="Verdict"', evidence, 'id="What-this-does-not-show"', 'id="Provenance"']
