@@ -1,7 +1,6 @@
 """One golden checkout with everything rendered, shared by the tests of this folder."""
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,13 +24,12 @@ def campaign_page(layout: Layout, campaign: str) -> str:
 
 
 def render_pages(pages: Iterable[tuple[str, ...]]) -> None:
-    """Render notebooks of campaigns, two at a time: each waits for a kernel of its own.
+    """Render notebooks of campaigns.
 
     Args:
         pages: words of the verb `render`.
     """
-    with ThreadPoolExecutor(2) as pool:
-        codes = list(pool.map(lambda page: main(["render", *page]), pages))
+    codes = [main(["render", *page]) for page in pages]
     assert codes and set(codes) == {0}
 
 
