@@ -162,7 +162,7 @@ def text_of(name: str) -> str:
 def show_failures(logs: list[str]) -> None:
     """What failed jobs wrote: Snakemake keeps it back where it lists no jobs (`make report`)."""
     told = "".join(map(text_of, logs))
-    if "Error in " in told:
+    if re.search("^Error in ", told, re.MULTILINE):
         return
     for name in re.findall(r"> (\S+) 2>&1' (?:returned|died)", told):
         lines = text_of(name).splitlines()[-LAST_LINES:]
