@@ -142,18 +142,23 @@ def test_a_new_record_changes_the_state(layout: Layout, plan: Plan) -> None:
     assert write_state(layout, plan, "training", samples.KEY) != before
 
 
-def test_the_index_tells_what_is_owed_and_what_happened(layout: Layout, plan: Plan) -> None:
-    path_of(layout).unlink()
-    write_state(layout, plan, "training", samples.KEY, NOW)
+def refuse(layout: Layout, why: str) -> None:
+    """Leave what the measuring verb leaves when it measures nothing."""
     attempt = Attempt(
         campaign="golden",
         suite="training",
         started_at=NOW,
         ended_at=NOW,
         measured=0,
-        refused="no space",
+        refused=why,
     )
     write_attempt(layout.attempt_path("golden", "training"), attempt)
+
+
+def test_the_index_tells_what_is_owed_and_what_happened(layout: Layout, plan: Plan) -> None:
+    path_of(layout).unlink()
+    write_state(layout, plan, "training", samples.KEY, NOW)
+    refuse(layout, "no space")
     index = build_index(layout, "golden")
     assert index.mine and index.owed
     assert index.due["training"] == (Due(round=2, cases=(CASE,)),)
@@ -168,15 +173,7 @@ def test_who_is_refused_is_not_told_to_run_again_and_no_more(
     monkeypatch.chdir(layout.root)
     assert main(["check", "golden"]) == 1
     assert "next      run `snakemake" in capsys.readouterr().out
-    attempt = Attempt(
-        campaign="golden",
-        suite="training",
-        started_at=NOW,
-        ended_at=NOW,
-        measured=0,
-        refused="campaign golden belongs to another kind of machine",
-    )
-    write_attempt(layout.attempt_path("golden", "training"), attempt)
+    refuse(layout, "campaign golden belongs to another kind of machine")
     assert main(["check", "golden"]) == 1
     told = capsys.readouterr().out
     assert "problem   campaign golden belongs to another kind" in told
