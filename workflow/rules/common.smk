@@ -111,7 +111,7 @@ def pages_of(campaigns: list[str]) -> list[str]:
 
 def in_languages(path: str) -> list[str]:
     """A file in the folder of each language."""
-    return [path.replace("{into}", into) for into in FOLDERS]
+    return expand(path, into=FOLDERS, allow_missing=True)
 
 
 def reported(path: str, caption: str, category: str) -> list[str]:
