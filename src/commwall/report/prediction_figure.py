@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from commwall.analysis.steps.words import MISS_PERCENT
 from commwall.language.translate import tr
-from commwall.report.figures import Looks
+from commwall.report.figures import Looks, nothing
 from commwall.report.page import Page
 from commwall.report.style import INK, MUTED, new_figure, row_labels, title_figure
 from commwall.schema.units import time_text
@@ -31,7 +31,7 @@ def prediction_figure(page: Page) -> Figure:
     rows = page.tables.predicted_steps
     own = rows[rows["measured_s"].notna() & ~rows["control"]]
     if own.empty:
-        return Figure()  # the verdict says so
+        return nothing("")  # the verdict says so
     heights = (3.4, 1.0 + _ROW_IN * (len(own) + own["case"].nunique()))
     drawn, (against, errors) = new_figure(heights)
     _draw_against(against, own, page.looks)
