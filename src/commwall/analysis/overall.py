@@ -6,6 +6,7 @@ that cannot tell, or whose records are kept out, is counted and named in them.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from commwall.analysis.names import (
     BUSBW,
@@ -89,6 +90,15 @@ def comparisons(analysis: Analysis, *, control: bool = False) -> list[Comparison
     return [comparison for comparison in found if comparison.control == control]
 
 
+def first_topics(analysis: Analysis) -> Iterator[tuple[Comparison, Topic, list[Verdict]]]:
+    """Each comparison of treatments with the first topic that it has verdicts on, and those."""
+    for comparison in comparisons(analysis):
+        told = ((topic, topic_verdicts(analysis, comparison, topic)) for topic in TOPICS)
+        for topic, verdicts in filter(itemgetter(1), told):
+            yield comparison, topic, verdicts
+            break
+
+
 def typical(analysis: Analysis, verdicts: list[Verdict]) -> list[Verdict]:
     """Those on all-reduces, the operation that trains; all where none is one."""
     plan = analysis.evidence.plan
@@ -128,12 +138,9 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
 
 def headlines(analysis: Analysis) -> Iterator[str]:
     """The first thing that each comparison of treatments says, with its topic."""
-    for comparison in comparisons(analysis):
-        for topic in TOPICS:
-            if verdicts := topic_verdicts(analysis, comparison, topic):
-                text = overall_text(analysis, verdicts, topic.noun)
-                yield tr("{topic}: {verdict}", topic=topic.title, verdict=text)
-                break
+    for _, topic, verdicts in first_topics(analysis):
+        text = overall_text(analysis, verdicts, topic.noun)
+        yield tr("{topic}: {verdict}", topic=topic.title, verdict=text)
 
 
 def why_unused(analysis: Analysis, verdict: Verdict) -> str:

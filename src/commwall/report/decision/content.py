@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from commwall.analysis.names import PRIMARY, compared_platforms, display_names, is_emulated
-from commwall.analysis.overall import TOPICS, Topic, comparisons, overall_text, topic_verdicts
+from commwall.analysis.overall import TOPICS, Topic, first_topics, overall_text, topic_verdicts
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.language.translate import tr, tr_later, trn
@@ -98,7 +98,7 @@ def decide(money: MoneyPage, *, replicable: bool, file: str | None) -> Decision:
         file: that asks for the campaign, where the checkout has it.
     """
     analysis = _plainly_named(money.page.analysis)
-    every = [_asked(analysis, comparison) for comparison in comparisons(analysis)]
+    every = [Asked(*each) for each in first_topics(analysis)]
     foremost = every[0] if every else None
     rows = _rows(analysis, foremost) if foremost else ()
     return Decision(
@@ -125,11 +125,6 @@ def _plainly_named(analysis: Analysis) -> Analysis:
     kept = compared_platforms(plan)
     told = plan.model_copy(update={"platforms": [p for p in plan.platforms if p.name in kept]})
     return replace(analysis, names={**analysis.names, **display_names(told)})
-
-
-def _asked(analysis: Analysis, comparison: Comparison) -> Asked:
-    found = ((topic, topic_verdicts(analysis, comparison, topic)) for topic in TOPICS)
-    return Asked(comparison, *next((topic, own) for topic, own in found if own))
 
 
 def _question(analysis: Analysis, asked: Asked | None) -> str:

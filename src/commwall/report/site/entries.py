@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import get_args
 
 from commwall.analysis.names import QUANTITIES_OF, is_emulated
-from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts
+from commwall.analysis.overall import TOPICS, first_topics
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import sentence
@@ -125,12 +125,10 @@ def _headlines(analysis: Analysis) -> Iterator[Answer]:
     """The first topic of each comparison with its noise floor; where it counts cases, the ends
     with their intervals.
     """
-    for comparison in comparisons(analysis):
-        told = ((topic, topic_verdicts(analysis, comparison, topic)) for topic in TOPICS)
-        topic, own = next((topic, own) for topic, own in told if own)
+    for comparison, topic, own in first_topics(analysis):
         ends = _ends(analysis, own) if len(own) > 1 else ()
         details = (*ends, floor_text(own, topic.noun))
-        yield replace(answer_of(analysis, comparison), details=details)
+        yield replace(answer_of(analysis, comparison, [topic]), details=details)
 
 
 def _ends(analysis: Analysis, verdicts: Sequence[Verdict]) -> Iterator[str]:
