@@ -13,9 +13,11 @@ from launching import request
 from torch import nn
 
 from commwall.schema.case import MODELS, TrainingCase
+from commwall.schema.inference import InferenceCase
 from commwall.workers import legs
 from commwall.workers.compilation import Region, cache_use, compile_regions, named_refusals
 from commwall.workers.hosting import MOST_HOST_GAP, QUEUED_STEPS, gap_mark, queued_steps
+from commwall.workers.llama import WHOLE, Llama
 from commwall.workers.models import FAMILIES
 from commwall.workers.outcomes import Unsupported
 from commwall.workers.timing import Alone
@@ -67,6 +69,19 @@ def test_blocks_are_compiled_whole_once_a_kind_and_compute_the_same(
         assert float(compiled.loss) == pytest.approx(float(plain.loss), rel=1e-6)
     assert len(traced) == blocks
     assert compiled.gradient_norm() == pytest.approx(plain.gradient_norm(), rel=1e-5)
+
+
+def test_halves_of_a_decoder_are_compiled_whole_and_answer_the_same(
+    traced: list[torch.fx.GraphModule],
+) -> None:
+    case = InferenceCase(preset="demo", batch=2, prompt_tokens=6, generated_tokens=8)
+    plain = Llama(case, WHOLE, CPU)
+    compiled = Llama(case.model_copy(update={"step_mode": "compile"}), WHOLE, CPU)
+    for run in (Llama.read_prompts, Llama.next_tokens, Llama.next_tokens):
+        run(plain)
+        run(compiled)
+        assert torch.equal(compiled.scores, plain.scores)
+    assert len(traced) == 4  # both halves, of a prompt and of a token
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -14,6 +14,7 @@ from commwall.measure.tally import Visit
 from commwall.records.layout import Layout
 from commwall.schema.base import digest
 from commwall.schema.case import COMPILING, Case, StepMode, TrainingCase
+from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import StepCase
 from commwall.schema.plan import PlannedPlatform
 
@@ -78,4 +79,4 @@ def _modes(case: Case) -> set[StepMode]:
     """How the steps of a case are run."""
     if isinstance(case, StepCase):
         return {case.step_mode, case.mitigated_mode}
-    return {case.step_mode} if isinstance(case, TrainingCase) else set()
+    return {case.step_mode} if isinstance(case, TrainingCase | InferenceCase) else set()

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from commwall.schema.base import Duration, Model, Samples
 from commwall.schema.collective import DTYPE_BYTES
-from commwall.schema.strategies import Stepping
+from commwall.schema.workload import StepMode
 
 
 class Decoder(NamedTuple):
@@ -73,8 +73,8 @@ class InferenceCase(Model):
     """Length of each answer; the cache is as long as prompt and answer from the start."""
     precision: Literal["float32", "bfloat16"] = "bfloat16"
     """Type of weights, states and cache."""
-    step_mode: Stepping = "eager"
-    """captured: prompt and token are each recorded in a CUDA graph."""
+    step_mode: StepMode = "eager"
+    """What is compiled are the halves of a layer; what is recorded, a prompt and a token."""
     window_s: Duration = 2.0
     """About how long prompts, and tokens, are timed [s]."""
     seed: int = Field(default=0, ge=0)

@@ -7,6 +7,7 @@ of the same code must answer as it does on one process.
 
 import gc
 import os
+from collections.abc import Callable
 from statistics import median
 
 import torch
@@ -14,11 +15,11 @@ import torch
 from commwall.schema.inference import InferenceCase, needed_bytes, why_uncuttable
 from commwall.schema.result import CaseResult, Check, NamedCase
 from commwall.schema.units import size_text
-from commwall.workers import hosting, peak
+from commwall.schema.workload import CAPTURING, COMPILING
+from commwall.workers import compilation, hosting, peak, stepping
 from commwall.workers.bounds import binding_mark
 from commwall.workers.counting import count_bytes
 from commwall.workers.findings import Findings
-from commwall.workers.graphs import Graph
 from commwall.workers.group import Group
 from commwall.workers.llama import WHOLE, Llama, Part, Run
 from commwall.workers.reporting import exchanged, runtime_facts, skipped, tell_progress
@@ -46,16 +47,31 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
         The merged findings of all ranks; every rank gets the same.
 
     Raises:
-        Unsupported: if prompts or tokens cannot be recorded as asked.
+        Unsupported: if prompts or tokens cannot be compiled or recorded as asked.
         CheckFailed: if the decoder does not answer as it does on one process.
     """
+    return _through(named, group, _Run.measure)
+
+
+def compile_case(named: NamedCase, group: Group) -> CaseResult:
+    """Have what the decoder needs compiled; time nothing.
+
+    Raises:
+        Unsupported: if it cannot be compiled.
+        CheckFailed: if the decoder does not answer as it does on one process.
+    """
+    return _through(named, group, _Run.compile)
+
+
+def _through(named: NamedCase, group: Group, doing: Callable[["_Run"], None]) -> CaseResult:
+    """Do it if the decoder can be cut and fits."""
     case = named.case
     assert isinstance(case, InferenceCase)  # the suite chose this module
     reason = why_uncuttable(case, group.size) or _why_too_large(case, group)
     if reason:
         return skipped(named.name, reason)
     findings = Findings(named.name, group.rank)
-    _Run(named.name, case, group, findings).measure()
+    doing(_Run(named.name, case, group, findings))
     gc.collect()
     return exchanged(named.name, group, findings)
 
@@ -84,6 +100,13 @@ class _Run:
         self._name, self._case = name, case
         self._group, self._findings = group, findings
         self._clock = clock_of(group.device)
+        self._compiled = compilation.cache_use().misses if case.step_mode in COMPILING else 0
+
+    def compile(self) -> None:
+        """Answer once, which runs all that is compiled."""
+        tell_progress(self._group, self._name, "compile")
+        self._findings.check(self._answers_alike())
+        self._decoder()
 
     def measure(self) -> None:
         """Compare, build, time, count."""
@@ -92,7 +115,7 @@ class _Run:
         self._findings.check(self._answers_alike())
         no_peak = peak.reset_peak(group.device)
         tell_progress(group, self._name, "weights")
-        llama = Llama(self._case, Part(group.rank, group.size), group.device)
+        llama = self._decoder()
         self._findings.runtime = runtime_facts(group, self._name)
         self._findings.check(self._parameters(llama))
         tell_progress(group, self._name, "prompts")
@@ -103,6 +126,18 @@ class _Run:
         count_bytes(run, median(timed.step_s), group, self._findings)
         self._findings.check(_finite(llama))
         self._findings.peak(no_peak or peak.peak_bytes(group.device))
+
+    def _decoder(self) -> Llama:
+        """The decoder, which has read its prompts and generated one token of each answer."""
+        mode = self._case.step_mode
+        llama = Llama(self._case, Part(self._group.rank, self._group.size), self._group.device)
+        with stepping.first_run_of(mode):
+            llama.read_prompts()
+            llama.next_tokens()
+        if mode in COMPILING:
+            misses = compilation.cache_use().misses
+            self._findings.mark(compilation.anew_mark(misses - self._compiled))
+        return llama
 
     def _answers_alike(self) -> Check:
         """A small decoder of the same code, cut and whole: scores of prompts and of some tokens."""
@@ -116,11 +151,13 @@ class _Run:
             seed=self._case.seed,
         )
         whole = Llama(small, WHOLE, group.device)
-        cut = Llama(small, Part(group.rank, group.size), group.device)
+        compiled = small.model_copy(update={"step_mode": self._case.step_mode})
+        cut = Llama(compiled, Part(group.rank, group.size), group.device)
         apart = []
         for run in (Llama.read_prompts, *(Llama.next_tokens,) * ANSWERED):
             cut.tokens.copy_(whole.tokens)  # two words that tie would lead them apart
-            run(cut)
+            with stepping.first_run_of(self._case.step_mode):
+                run(cut)
             run(whole)
             apart.append(_apart(cut.scores, whole.scores))
         tolerance = TOLERANCES[self._case.precision]
@@ -145,12 +182,13 @@ class _Run:
 
     def _in_mode(self, what: str, llama: Llama, run: Run) -> Run:
         """What is timed; a replay must give what the work itself gives."""
-        if self._case.step_mode == "eager":
+        mode = self._case.step_mode
+        if mode not in CAPTURING:
             return run
         before = llama.tokens.clone(), llama.at.clone()
         run()
         expected = llama.scores.clone()
-        replay = Graph(run, WARMUPS).replay
+        replay = stepping.in_mode(mode, run, WARMUPS)
         for tensor, kept in zip((llama.tokens, llama.at), before, strict=True):
             tensor.copy_(kept)
         replay()

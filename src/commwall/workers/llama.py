@@ -10,14 +10,17 @@ al., "Megatron-LM", arXiv:1909.08053, section 3; Su et al., "RoFormer", arXiv:21
 (rotary positions).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch import nn
 from torch.nn import functional
 
 from commwall.schema.inference import Decoder, InferenceCase
+from commwall.schema.workload import COMPILING
+from commwall.workers.compilation import Region, compile_regions
 
 ROTARY_BASE = 500_000.0
 NORM_EPSILON = 1e-5
@@ -64,10 +67,11 @@ class Weights:
         return torch.ones(count, dtype=self._dtype, device=self._device)
 
 
-class Layer:
+class Layer(nn.Module):  # type: ignore[misc]
     """One layer's part on this rank, with its cache [batch, heads of keys, positions, head]."""
 
     def __init__(self, size: Decoder, weights: Weights, cache: torch.Tensor) -> None:
+        super().__init__()
         self._head = size.head
         self._attention_norm = weights.ones(size.hidden)
         widths = (size.heads, size.key_heads, size.key_heads)
@@ -80,6 +84,11 @@ class Layer:
         self._gate_up = torch.cat(gates)
         self._down = weights.matrix(size.hidden, size.widened, 1)
         self._keys, self._values = cache
+
+    def regions(self) -> Iterator[Region]:
+        """What lies between two all-reduces is compiled in one piece."""
+        yield Region(self, "attention")
+        yield Region(self, "gated")
 
     def attention(self, states: torch.Tensor, turn: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """This rank's part of what attention adds to states [batch, tokens, hidden].
@@ -137,6 +146,8 @@ class Llama:
         cache = torch.zeros(shape, dtype=getattr(torch, case.precision), device=device)
         self._embedding = weights.matrix(size.vocabulary, size.hidden)
         self._layers = [Layer(size, weights, cache[number]) for number in range(size.layers)]
+        if case.step_mode in COMPILING:
+            compile_regions(region for layer in self._layers for region in layer.regions())
         self._norm = weights.ones(size.hidden)
         self._head = weights.matrix(size.vocabulary, size.hidden, 0)
         self._turns = _turns(size.head, case.positions, device)
