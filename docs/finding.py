@@ -6,12 +6,11 @@ holds both against the records.
 
 import io
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.result import Analysis, analyse
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
@@ -42,11 +41,10 @@ def table_rows(analysis: Analysis) -> dict[str, str]:
 
 def figure(analysis: Analysis) -> bytes:
     """Where a step's time goes in these cases, as SVG: the same bytes from the same records."""
-    tables = tidy_tables(analysis)
-    shown = tables.platforms["case"].isin(list(table_rows(analysis)))
-    shown_tables = replace(tables, platforms=tables.platforms[shown])
+    platforms = Tables(analysis).platforms
+    shown = platforms[platforms["case"].isin(list(table_rows(analysis)))]
     stream = io.BytesIO()
-    drawn = step_parts_figure(shown_tables, looks_of(analysis.names))
+    drawn = step_parts_figure(Tables(analysis, platforms=shown), looks_of(analysis.names))
     drawn.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     return stream.getvalue()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commwall.analysis.tables import Tables
 from commwall.records.layout import Layout
 from commwall.report import prediction, prediction_rule
 from commwall.report.page import Page, open_page
@@ -149,7 +150,7 @@ def test_other_batches_stand_beside_what_was_measured(page: Page) -> None:
         "measured_s": 25e-3,
         "error_percent": -4.0,
     }
-    tables = replace(page.tables, predicted_cases=pd.DataFrame([line]))
+    tables = Tables(page.analysis, predicted_cases=pd.DataFrame([line]))
     shown = prediction.cases(replace(page, tables=tables)).markup
     (row,) = cells(shown, "Steps predicted from another case of the same platform.")
     assert row == [
@@ -161,7 +162,7 @@ def test_other_batches_stand_beside_what_was_measured(page: Page) -> None:
 def test_a_step_outside_its_interval_is_told(page: Page) -> None:
     own = page.tables.predicted_steps
     outside = own.assign(inside=own["inside"] & (own["case"] != "as-modelled"))
-    tables = replace(page.tables, predicted_steps=outside)
+    tables = Tables(page.analysis, predicted_steps=outside)
     strange = replace(page, tables=tables)
     assert prediction.predictions(strange).markup.count(", outside</td>") == 6
     assert "as-modelled, NVLink to host-staged" in prediction.reasons(strange).markup

@@ -4,8 +4,7 @@ Layer: analysis. Writes no file; `commwall.analysis.files` does. Figures and pag
 tables, so that every number on a page stands in a file beside it.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from statistics import fmean, geometric_mean, median
 
@@ -47,9 +46,11 @@ from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import relative_spread
 
 
-@dataclass(frozen=True)
 class Tables:
-    """All tables of one campaign; `commwall.analysis.columns` says what each holds."""
+    """All tables of one campaign; `commwall.analysis.columns` says what each holds.
+
+    A table is made when it is first asked for: a page shows few of them.
+    """
 
     measurements: pd.DataFrame
     rounds: pd.DataFrame
@@ -75,35 +76,23 @@ class Tables:
     bucket_sizes: pd.DataFrame
     replication: pd.DataFrame
 
+    def __init__(self, analysis: Analysis, **made: pd.DataFrame) -> None:
+        """Some tables may be given; others are made from the analysis."""
+        self.analysis = analysis
+        vars(self).update(made)
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """A table that nobody has asked for yet."""
+        if name not in ROWS:
+            raise AttributeError(name)
+        table = _frame(name, ROWS[name](self.analysis))
+        setattr(self, name, table)
+        return table
+
 
 def tidy_tables(analysis: Analysis) -> Tables:
     """All tables of an analysis; a campaign without records gives tables without rows."""
-    makers = {
-        "measurements": _measurement_rows,
-        "rounds": _round_rows,
-        "sizes": _size_rows,
-        "paths": path_rows,
-        "sharing": sharing_rows,
-        "limits": limit_rows,
-        "platforms": _platform_rows,
-        "pairs": _pair_rows,
-        "ratios": _ratio_rows,
-        "factors": _factor_rows,
-        "energy": energy_rows,
-        "energy_parts": energy_part_rows,
-        "traffic": traffic_rows,
-        "disturbance": disturbance_rows,
-        "links": link_rows,
-        "choices": choice_rows,
-        "yardsticks": yardstick_rows,
-        "predicted_steps": predicted_step_rows,
-        "prediction_errors": prediction_error_rows,
-        "step_models": step_model_rows,
-        "predicted_cases": predicted_case_rows,
-        "bucket_sizes": bucket_size_rows,
-        "replication": replication_rows,
-    }
-    return Tables(**{name: _frame(name, rows(analysis)) for name, rows in makers.items()})
+    return Tables(analysis)
 
 
 def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
@@ -247,3 +236,31 @@ def _factor_rows(analysis: Analysis) -> Iterator[Row]:
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
+
+
+ROWS: dict[str, Callable[[Analysis], Iterable[Row]]] = {
+    "measurements": _measurement_rows,
+    "rounds": _round_rows,
+    "sizes": _size_rows,
+    "paths": path_rows,
+    "sharing": sharing_rows,
+    "limits": limit_rows,
+    "platforms": _platform_rows,
+    "pairs": _pair_rows,
+    "ratios": _ratio_rows,
+    "factors": _factor_rows,
+    "energy": energy_rows,
+    "energy_parts": energy_part_rows,
+    "traffic": traffic_rows,
+    "disturbance": disturbance_rows,
+    "links": link_rows,
+    "choices": choice_rows,
+    "yardsticks": yardstick_rows,
+    "predicted_steps": predicted_step_rows,
+    "prediction_errors": prediction_error_rows,
+    "step_models": step_model_rows,
+    "predicted_cases": predicted_case_rows,
+    "bucket_sizes": bucket_size_rows,
+    "replication": replication_rows,
+}
+"""Table -> what makes its rows."""

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         mitigation_tables(analysis),
         census_tables(analysis),
     )
-    frames = {name: frame for part in parts for name, frame in vars(part).items()}
+    frames = {name: getattr(part, name) for part in parts for name in type(part).__annotations__}
     for path in write_tables(frames, layout.tables_dir(arguments.campaign)):
         print(path.relative_to(root))
     return 0
