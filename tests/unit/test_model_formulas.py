@@ -1,5 +1,6 @@
 """Formulas of the step model against arithmetic by hand, published tables, and their limits."""
 
+import dataclasses
 import itertools
 import math
 
@@ -15,10 +16,19 @@ from commwall.model.collectives import (
 )
 from commwall.model.layout import Layout, layouts, micro_batches
 from commwall.model.links import Fabric, Group, Link, placed
-from commwall.model.memory import activation_bytes, fewest_gpus, state_bytes
+from commwall.model.memory import (
+    activation_bytes,
+    buffer_bytes,
+    fewest_gpus,
+    layer_bytes,
+    logit_bytes,
+    memory,
+    room,
+    state_bytes,
+)
 from commwall.model.overlap import BACKWARD_SHARE, TwoLinks, exposed_s, hidden_share
 from commwall.model.scale import StepTime, step_time
-from commwall.model.strategies import bubble_share, volumes
+from commwall.model.strategies import bubble_share, gradient_exchanges, volumes, wire_bytes
 from commwall.model.workload import Experts, Workload
 from tests.clock import cpu_seconds
 
@@ -27,8 +37,12 @@ NODES_OF_8 = Fabric(NVLINK, NETWORK, 8)
 DECODER = Workload(7e9, 32, 4096, 32, 2048, 4, micro_batch=1, gradient_bytes=2)
 
 
+MIXED = dataclasses.replace(DECODER, experts=Experts(16, 2, 6e9))
+
+
 def step(layout: Layout, fabric: Fabric = NODES_OF_8, overlap: float = 0.5) -> StepTime:
-    return step_time(DECODER, layout, fabric, flops_per_s=400e12, overlap=overlap)
+    model = MIXED if np.any(np.greater(layout.expert, 1)) else DECODER
+    return step_time(model, layout, fabric, flops_per_s=400e12, overlap=overlap)
 
 
 def busbw(time_s: object, message_bytes: float, ranks: int) -> float:
@@ -58,7 +72,66 @@ def test_several_nodes_by_hand() -> None:
 def test_groups_lie_on_as_few_nodes_as_they_can() -> None:
     wide = placed(np.array([2, 8, 64]), np.array([4, 4, 1]), NODES_OF_8)
     assert list(wide.inside) == [2, 2, 8] and list(wide.nodes) == [1, 4, 8]
-    assert placed(4, 16, NODES_OF_8) == Group(1, 4)
+    assert placed(4, 16, NODES_OF_8) == Group(1, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "between_s"), [(8, 0.0), (9, 0.28), (10, 0.14), (12, 0.07), (16, 0.035)]
+)
+def test_the_last_node_has_fewer_ports(gpus: int, between_s: float) -> None:
+    """14 GB at 100 GB/s in nodes of 8, at 50 GB/s a port between two: the last node's 1, 2, 4 or 8
+    ports carry all of it, each 14 GB over their number."""
+    fabric = Fabric(Link(0, 100e9), Link(0, 50e9), 8)
+    group = placed(gpus, 1, fabric)
+    assert group.ranks == gpus
+    assert all_reduce_s(14e9, group, fabric) == pytest.approx(2 * 7 / 8 * 0.14 + between_s)
+    if gpus == 9:  # 8 of its 9 parts leave the only GPU of the last node
+        assert all_to_all_s(9e9, group, fabric) == pytest.approx(8e9 / 50e9)
+
+
+@pytest.mark.parametrize(
+    ("layout", "forward", "backward"),
+    [
+        (Layout(data=8), 0, 2),
+        (Layout(data=8, zero=1), 1, 1),
+        (Layout(data=8, zero=2), 1, 4),
+        (Layout(data=8, zero=3), 4, 8),
+        (Layout(data=8, zero=3, whole_gradients=True), 4, 5),
+    ],
+)
+def test_zero_by_hand(layout: Layout, forward: int, backward: int) -> None:
+    """14 GB on 8 GPUs at 100 GB/s, four micro-batches: 7/8 x 0.14 s a gather or scatter. FSDP that
+    scatters once takes 9 of them, 1.10 s, not 3."""
+    fabric = Fabric(Link(0, 100e9, switch_share=0.0), NETWORK, 8)
+    found = [float(each.exchange_s) for each in gradient_exchanges(DECODER, layout, fabric, 1e12)]
+    assert found == pytest.approx([forward * 0.1225, backward * 0.1225])
+
+
+def test_forward_passes_hide_gathers() -> None:
+    """0.3 s of compute, 0.1 forward: of 0.49 s of gathers there and 0.98 s beside 0.2 s backward
+    0.39 and 0.78 s are waited for; of the all-reduce all but a quarter of the backward pass."""
+    fabric, speed = Fabric(Link(0, 100e9), NETWORK, 8), DECODER.flops_per_gpu / 0.3
+    waited = [
+        float(step_time(DECODER, layout, fabric, flops_per_s=speed, overlap=1.0).gradients_s)
+        for layout in (Layout(data=8, zero=3), Layout(data=8))
+    ]
+    assert waited == pytest.approx([0.39 + 0.78, 0.245 - 0.05], rel=1e-3)
+
+
+def test_full_recomputation_repeats_the_exchanges_of_the_forward_pass() -> None:
+    """Two all-reduces forward, two again, two backward; all-to-alls of experts likewise."""
+    for model, layout in ((DECODER, Layout(tensor=8)), (MIXED, Layout(data=8, expert=8))):
+        again = dataclasses.replace(model, recompute="full")
+        kept, repeated = volumes(model, layout), volumes(again, layout)
+        assert repeated.tensor == 1.5 * kept.tensor
+        assert repeated.expert == 1.5 * kept.expert
+        assert kept.tensor + kept.expert > 0
+        found = [
+            step_time(each, layout, NODES_OF_8, flops_per_s=400e12, overlap=0.5)
+            for each in (model, again)
+        ]
+        waited = [float(each.tensor_s + each.expert_s) for each in found]
+        assert waited[1] == pytest.approx(1.5 * waited[0])
 
 
 @pytest.mark.parametrize(
@@ -140,6 +213,54 @@ def test_activations_by_hand() -> None:
     assert activation_bytes(full, Layout()) == pytest.approx(96 * 2 * token_bytes)
 
 
+def test_activations_of_experts_and_gates_by_hand() -> None:
+    """A token and layer 4096 wide keeps 15 x 4096 byte of attention and norms, 3 x 4096 + 4 x 16384
+    of a feed-forward part; with a gate 11008 wide 3 x 4096 + 8 x 11008; of two experts with gates
+    14336 wide twice 3 x 4096 + 8 x 14336: 315,392 byte, 2.3 times the first."""
+    tokens, attention = 2048, 15 * 4096
+    gated = dataclasses.replace(DECODER, widening=11008 / 4096, gated=True)
+    experts = dataclasses.replace(MIXED, widening=3.5, gated=True)
+    expected = (3 * 4096 + 4 * 16384, 3 * 4096 + 8 * 11008, 2 * (3 * 4096 + 8 * 14336))
+    for model, feed_forward in zip((DECODER, gated, experts), expected, strict=True):
+        assert layer_bytes(model, Layout()) == pytest.approx(tokens * (attention + feed_forward))
+    assert attention + expected[2] == 315_392
+
+
+def test_logits_lie_on_the_last_stage() -> None:
+    """2048 tokens x 32,000 words x 4 byte: 262 MB beside all layers, or a quarter of them."""
+    wordy = dataclasses.replace(DECODER, vocabulary=32_000)
+    assert logit_bytes(wordy, Layout()) == 2048 * 32_000 * 4
+    layers = float(activation_bytes(DECODER, Layout()))
+    assert activation_bytes(wordy, Layout()) == pytest.approx(layers + 2048 * 32_000 * 4)
+    assert activation_bytes(wordy, Layout(tensor=8)) == pytest.approx(
+        float(activation_bytes(DECODER, Layout(tensor=8))) + 256 * 32_000 * 4
+    )
+    assert activation_bytes(wordy, Layout(pipeline=4)) == pytest.approx(layers)
+
+
+def test_buffers_of_the_exchange() -> None:
+    """DDP has a copy of 14 GB of gradients; FSDP 2 of 32 layers' parameters, 0.875 GB."""
+    assert buffer_bytes(DECODER, Layout(data=8)) == pytest.approx(14e9)
+    assert buffer_bytes(DECODER, Layout(data=4, tensor=2)) == pytest.approx(7e9)
+    assert buffer_bytes(DECODER, Layout(tensor=8)) == 0
+    assert buffer_bytes(DECODER, Layout(data=8, zero=3)) == pytest.approx(2 * 14e9 / 32)
+    counted = memory(DECODER, Layout(data=8))
+    assert counted.whole == pytest.approx(112e9 + 14e9 + activation_bytes(DECODER, Layout()))
+
+
+def test_whole_gradients_are_not_divided() -> None:
+    """Stage 3 on 8 GPUs keeps 2 and 14 of 16 byte a parameter: 14 GB, and whole gradients 26.25."""
+    assert state_bytes(DECODER, Layout(data=8, zero=3)) == pytest.approx(14e9)
+    whole = Layout(data=8, zero=3, whole_gradients=True)
+    assert state_bytes(DECODER, whole) == pytest.approx(14 / 8 * 7e9 + 14e9)
+
+
+def test_three_verdicts_on_memory() -> None:
+    """100 counted, and a quarter more in use: 125 are enough, 124 may not be, 99 are too few."""
+    found = [room(100, size, 0.25) for size in (125, 124, 100, 99)]
+    assert found == ["fits", "may not fit", "may not fit", "does not fit"]
+
+
 def test_pipelines_hold_as_many_micro_batches_as_their_schedule() -> None:
     """16 micro-batches on 4 stages: 4 at a time of a quarter of the layers, or all of them."""
     alone = float(activation_bytes(DECODER, Layout()))
@@ -179,7 +300,9 @@ def test_experts_are_divided_and_exchanged() -> None:
 
 EVERY_STRATEGY = (
     Layout(data=16), Layout(tensor=16), Layout(pipeline=16),
-    Layout(data=4, tensor=2, pipeline=2), Layout(data=16, zero=3),
+    Layout(data=4, tensor=2, pipeline=2), Layout(data=16, zero=1), Layout(data=16, zero=2),
+    Layout(data=16, zero=3), Layout(data=16, zero=3, whole_gradients=True), Layout(data=12),
+    Layout(data=16, expert=16), Layout(data=8, tensor=2, expert=4), Layout(data=9, expert=9),
 )  # fmt: skip
 
 
@@ -201,9 +324,12 @@ def test_no_bandwidth_leaves_communication_alone(layout: Layout, overlap: float)
 
 
 def test_one_gpu_exchanges_nothing() -> None:
-    found = step(Layout())
-    assert found.exchange_s == 0
-    assert found.whole_s == pytest.approx(DECODER.flops_per_gpu / 400e12)
+    for model, zero in itertools.product((DECODER, MIXED), range(4)):
+        layout = Layout(zero=zero)
+        found = step_time(model, layout, NODES_OF_8, flops_per_s=400e12, overlap=0.5)
+        assert found.exchange_s == found.expert_s == 0
+        assert found.whole_s == pytest.approx(model.flops_per_gpu / 400e12)
+        assert wire_bytes(model, layout) == 0
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.4, 1.0])
