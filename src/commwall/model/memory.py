@@ -1,8 +1,8 @@
 """Memory of one GPU in training: parameters, gradients, optimiser, activations and buffers.
 
 Layer: model. Reads and writes no file. Not counted: the framework's own memory, buffers of NCCL,
-copies of weights in 16 bits, gradients of logits, what the allocator cannot use. What a GPU really
-uses is above it: `room` takes a margin.
+copies of weights in 16 bits, gradients of logits, the layer that full recomputation is at, what the
+allocator cannot use. What a GPU really uses is above it: `room` takes a margin.
 """
 
 import math
@@ -173,8 +173,8 @@ def fewest_gpus(state: float, activations: float, memory_bytes: float) -> int | 
     Returns:
         None if the activations alone do not fit: then no number of GPUs is enough.
     """
-    room = memory_bytes - activations
-    return math.ceil(state / room) if room > 0 else None
+    left = memory_bytes - activations
+    return math.ceil(state / left) if left > 0 else None
 
 
 def _per_parameter(layout: Layout, ranks: Values, each: StateBytes) -> Values:

@@ -111,12 +111,14 @@ def gradient_exchanges(
 
     Gradients that are scattered once are whole only in the last backward pass, and parameters that
     are gathered once are needed in the first forward pass; what comes with each micro-batch has all
-    of a step's passes.
+    of a step's passes. (Stage 3 with whole gradients has both kinds backward; all count as the
+    latter.)
     """
     times, each_s = _sharing(workload, layout), _sharing_s(workload, layout, fabric, bucket_bytes)
     one = 1 / micro_batches(workload, layout)
+    scatters_each = layout.zero == 2 and not layout.whole_gradients
     forward = 1.0 if layout.zero == 3 else one
-    backward = 1.0 if layout.zero == 3 or _scatters_each(layout) else one
+    backward = 1.0 if layout.zero == 3 or scatters_each else one
     return (
         Hidable(times.forward * each_s, (1 - BACKWARD_SHARE) * forward),
         Hidable(times.backward * each_s, BACKWARD_SHARE * backward),
@@ -169,11 +171,6 @@ def _to_experts_bytes(workload: Workload, layout: Layout) -> Values:
 def _sharing(workload: Workload, layout: Layout) -> Sharing:
     several = micro_batches(workload, layout)
     return sharing(layout.zero, several, whole_gradients=layout.whole_gradients)
-
-
-def _scatters_each(layout: Layout) -> bool:
-    """Whether gradients are scattered after each micro-batch."""
-    return layout.zero > 1 and not layout.whole_gradients
 
 
 def _gradients(workload: Workload, layout: Layout) -> tuple[Values, Values]:

@@ -58,6 +58,10 @@ def sharing(stage: int, micro_batches: Count, *, whole_gradients: bool = False) 
         stage: of ZeRO; 0 is an all-reduce after the last micro-batch.
         micro_batches: of a step.
         whole_gradients: gradients are kept whole between micro-batches, and scattered once.
+
+    Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 7; for several micro-batches
+        https://github.com/deepspeedai/DeepSpeed/pull/338 (stage 2 exchanges in each of them), and
+        PyTorch, FSDP2, `set_requires_gradient_sync` (scattered once, whole until then).
     """
     if stage == 0:
         return Sharing(0, 2)
