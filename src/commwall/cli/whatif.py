@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     machine.add_argument(
         "--whole-gradients", action="store_true",
-        help="with ZeRO, keep gradients whole between micro-batches and scatter them once",
+        help="with ZeRO stage 2 or 3: kept whole between micro-batches, scattered once",
     )  # fmt: skip
     machine.add_argument(
         "--schedule", choices=get_args(Schedule), default=Words.schedule, help="of pipelines"
