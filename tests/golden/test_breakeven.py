@@ -157,7 +157,7 @@ def test_a_campaign_calibrates_what_it_measured(sample: Analysis, facts: Facts) 
     asked = Words(model="bert-large", gpu="h200", gpus=2, links=(NVLINK, STAGED))
     found = answer(question_of(asked, facts, measured))
     for over, platform in zip(found.over, (NVLINK, STAGED), strict=True):
-        assert over.link == measured.links[platform]
+        assert over.link == measured.links_for("bert-large", 2)[platform]
         (step,) = [
             cell.derived.values[Quantity("step_time_s", "full")]
             for cell in sample.cells
@@ -202,7 +202,7 @@ def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Fact
     question = question_of(asked, facts, measured)
     assert question.mfu.basis.endswith("measured on NVIDIA H200, another GPU")
     told = " ".join(origin_lines(question, measured, "bert-large"))
-    assert told.endswith("of this model alone: --case bert-large-s128-b32.")
+    assert "NVLink 3 is no link of the campaign" in told
     assert question.links[0].bytes_per_s.origin == "published"
     with pytest.raises(ConfigError, match="no such case"):
         calibrate(sample, "bert-larger")
@@ -210,6 +210,6 @@ def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Fact
 
 def test_a_campaign_without_gpus_calibrates_nothing(golden: Layout, facts: Facts) -> None:
     measured = calibrate(analyse_campaign(golden, CAMPAIGN, 0.95))
-    assert measured == Calibration(CAMPAIGN, None, {}, (), {"bert-golden": "bert-demo"})
+    assert measured == Calibration(CAMPAIGN, (), {}, (), ())
     page = open_page(golden.root, CAMPAIGN, 0.95)
     assert "No example" in examples(page, facts).markup

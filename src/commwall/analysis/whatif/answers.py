@@ -5,6 +5,7 @@ Layer: analysis. Reads no file. All inputs are ranges; a step is computed at its
 machine: the MFU is the same on both sides, so is the overlap where it was measured over neither.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -39,6 +40,8 @@ class Question:
     """Of the GPU in bfloat16 [FLOP/s]."""
     memory: Estimate
     """Of the GPU [byte]."""
+    memory_rate: Estimate | None
+    """Of the GPU's memory, reading and writing together; None where it is not on file [byte/s]."""
     layout: Layout
     gpus_per_node: int
     links: tuple[Offer, ...]
@@ -103,7 +106,9 @@ class Answer:
 
     question: Question
     compute: Estimate
-    """Of a step [s]."""
+    """Forward and backward pass of a step [s]."""
+    update_s: float
+    """Optimiser and packing of gradients; 0 where the memory's rate is not on file [s]."""
     exchanged: Volumes
     memory: Memory
     """Of one GPU."""
@@ -114,6 +119,12 @@ class Answer:
     """Fastest first."""
     gains: tuple[Gain, ...]
     """Of the fastest over each other link."""
+
+    @property
+    def alone(self) -> Estimate:
+        """A step without exchange [s]."""
+        ends = (self.compute.low + self.update_s, self.compute.high + self.update_s)
+        return Estimate(*ends, "modelled", "compute, update and packing")
 
     @property
     def room(self) -> Room:
@@ -138,6 +149,7 @@ def answer(question: Question) -> Answer:
     return Answer(
         question=question,
         compute=_compute(question),
+        update_s=float(over[0].fast.update_s),
         exchanged=volumes(workload, layout),
         memory=counted,
         fewest=fewest_gpus(
@@ -250,7 +262,15 @@ def _step_at(
 ) -> StepTime:
     fabric = Fabric(link.at(end), question.network.at(end), question.gpus_per_node)
     speed = mfu * question.peak.low
-    return step_time(question.workload, layout, fabric, flops_per_s=speed, overlap=overlap)
+    memory = question.memory_rate.low if question.memory_rate else math.inf
+    return step_time(
+        question.workload,
+        layout,
+        fabric,
+        flops_per_s=speed,
+        overlap=overlap,
+        memory_bytes_per_s=memory,
+    )
 
 
 def _gain(question: Question, faster: Offer, slower: Offer) -> Gain:

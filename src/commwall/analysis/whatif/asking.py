@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from commwall.analysis.whatif.answers import Question
 from commwall.analysis.whatif.assumptions import Facts
 from commwall.analysis.whatif.calibration import Calibration
-from commwall.analysis.whatif.offers import offer
+from commwall.analysis.whatif.offers import Offer, network, offer
 from commwall.model.estimates import Estimate
 from commwall.model.layout import Layout, Schedule
 from commwall.model.memory import Zero
@@ -76,17 +76,7 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
     """
     title, sample, workload, notes = _workload(words, facts)
     kind, peaks = facts.gpu(words.gpu)
-    links = measured.links if measured else {}
     node = words.gpus_per_node or _node(peaks)
-    asked = words.links or tuple(links) or own_links(kind, facts, words.gpus)
-    if not asked:
-        raise ConfigError(
-            "no link of a GPU is on file",
-            where="--link",
-            found=kind,
-            expected="a link by name",
-            next_step="give its rate in one direction: --link 900GB/s, say",
-        )
     return Question(
         title=title,
         sample=sample,
@@ -94,6 +84,7 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
         kind=kind,
         peak=_nominal(peaks, "bfloat16_dense_flops"),
         memory=_nominal(peaks, "memory_bytes"),
+        memory_rate=_nominal(peaks, "memory_bytes_per_s") if peaks.memory_bytes_per_s else None,
         layout=replace(
             layout_of(words.strategy, words.gpus, workload),
             zero=words.zero,
@@ -101,9 +92,9 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
             whole_gradients=words.whole_gradients,
         ),
         gpus_per_node=node,
-        links=tuple(offer(word, kind, facts, links) for word in dict.fromkeys(asked)),
-        network=offer(words.network, kind, facts, {}),
-        mfu=_mfu(words, facts, measured, peaks),
+        links=_links(words, kind, facts, measured, min(words.gpus, node)),
+        network=network(words.network, facts),
+        mfu=_mfu(words, facts, measured, peaks, workload),
         overlap=ANY_OVERLAP,
         margin=_margin(facts),
         said=frozenset(name for name, value in vars(words).items() if value is not None),
@@ -118,19 +109,52 @@ def layout_of(strategy: str, gpus: int, workload: Workload) -> Layout:
         ConfigError: if a word is unknown, or GPUs, layers, heads or experts cannot be divided so.
     """
     degrees = dict.fromkeys(DEGREES, 1)
+    told = set[str]()
     for part in strategy.split(","):
         name, _, number = part.strip().partition("=")
-        if name not in DEGREES or (number and not re.fullmatch(r"[1-9]\d*", number)):
+        strange = name not in DEGREES or (number and not re.fullmatch(r"[1-9]\d{0,8}", number))
+        if strange or name in told:
             raise ConfigError(
                 "no such strategy",
                 where="--strategy",
                 found=part,
-                expected=f"{', '.join(DEGREES)}, best, or degrees such as tensor=8,pipeline=4",
+                expected=f"{', '.join(DEGREES)}, best, or degrees such as tensor=8,pipeline=4, "
+                "each once",
             )
+        told.add(name)
         degrees[name] = int(number) if number else gpus
     _check_degrees(degrees, gpus, workload)
     replica = degrees["tensor"] * degrees["pipeline"]
     return Layout(gpus // replica, degrees["tensor"], degrees["pipeline"], degrees["expert"])
+
+
+def _links(
+    words: Words, kind: str, facts: Facts, measured: Calibration | None, joined: int
+) -> tuple[Offer, ...]:
+    """Those that are asked for, else those that a campaign compared on such GPUs, else those on
+    file."""
+    alike = measured is not None and measured.is_of(kind, facts)
+    known = measured.links_for(words.model, joined) if measured else {}
+    compared = measured.compared if measured and alike else ()
+    asked = words.links or compared or own_links(kind, facts, words.gpus)
+    if not asked:
+        raise ConfigError(
+            "no link of a GPU is on file",
+            where="--link",
+            found=kind,
+            expected="a link by name",
+            next_step="give its rate in one direction: --link 900GB/s, say",
+        )
+    strange = [word for word in asked if word in known]
+    if measured and strange and not alike:
+        raise ConfigError(
+            "a link that was measured on another kind of GPU",
+            where="--link",
+            found=f"{strange[0]} of {', '.join(measured.gpus) or 'a machine without GPUs'}",
+            expected=f"a link of {kind}",
+            next_step="ask for nvlink or pcie as on file, or give its rate: 25GB/s, say",
+        )
+    return tuple(offer(word, kind, facts, known) for word in dict.fromkeys(asked))
 
 
 def own_links(kind: str, facts: Facts, gpus: int) -> tuple[str, ...]:
@@ -241,11 +265,18 @@ def _changed(workload: Workload, words: Words) -> Workload:
 
 
 def _checked(workload: Workload) -> Workload:
-    """A model whose batch is made of whole micro-batches.
+    """A model whose batch is made of whole micro-batches, and whose width of whole heads.
 
     Raises:
         ConfigError: if it is not.
     """
+    if workload.hidden % workload.heads:
+        raise ConfigError(
+            "heads that do not fill the width",
+            where="--heads",
+            found=f"width {workload.hidden}, {workload.heads} heads",
+            expected="a width that is a multiple of the heads",
+        )
     part = workload.micro_batch
     if part and workload.batch_per_gpu % part:
         raise ConfigError(
@@ -263,7 +294,9 @@ def _node(peaks: GpuPeaks) -> int:
     return max(NODE, domain)
 
 
-def _nominal(peaks: GpuPeaks, field: Literal["bfloat16_dense_flops", "memory_bytes"]) -> Estimate:
+def _nominal(
+    peaks: GpuPeaks, field: Literal["bfloat16_dense_flops", "memory_bytes", "memory_bytes_per_s"]
+) -> Estimate:
     fact = getattr(peaks, field)
     return Estimate(fact.value, fact.value, "nominal", fact.source)
 
@@ -274,14 +307,17 @@ def _margin(facts: Facts) -> Estimate:
     return Estimate(figure.value, figure.most or figure.value, "measured", basis)
 
 
-def _mfu(words: Words, facts: Facts, measured: Calibration | None, peaks: GpuPeaks) -> Estimate:
+def _mfu(
+    words: Words, facts: Facts, measured: Calibration | None, peaks: GpuPeaks, workload: Workload
+) -> Estimate:
     """As given, as measured, or as published; measured on another GPU it is told to be."""
     if words.mfu:
         return Estimate(*words.mfu, "given", "as asked for")
-    if measured and measured.mfu:
+    found = measured.mfu(words.model, workload.flops_per_gpu) if measured else None
+    if measured and found:
         strange = ", ".join(name for name in measured.gpus if name not in peaks.names)
         note = f", measured on {strange}, another GPU" if strange else ""
-        return replace(measured.mfu, basis=measured.mfu.basis + note)
+        return replace(found, basis=found.basis + note)
     figure = facts.modelling.mfu
     basis = f"{figure.condition}; {figure.source}"
     return Estimate(figure.value, figure.most or figure.value, "published", basis)

@@ -15,6 +15,7 @@ from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout, micro_batches
 from commwall.model.memory import ADAM, logit_bytes
 from commwall.model.strategies import bubble_share, wire_bytes
+from commwall.model.update import PACKING_PASSES, UPDATE_BYTES
 from commwall.schema.units import significant, time_text, volume_text
 from commwall.schema.volumes import layer_exchanges, sharing
 
@@ -55,13 +56,19 @@ def origin_lines(
     if measured is None:
         yield "No campaign is named: published and nominal values are used, and told as such."
         return
-    own = [link for link in question.links if link in measured.links.values()]
-    mfu = ["MFU"] if question.mfu.origin == "measured" else []
+    own = [link for link in question.links if link.measured_ranks]
+    mfu = ["MFU"] if question.mfu.origin in ("measured", "modelled") else []
     taken = [*mfu, *(_link_part(link) for link in own)]
     yield f"From campaign {measured.campaign}: {'; '.join(taken) or 'nothing'}."
     if not mfu:
-        why = "given" if question.mfu.origin == "given" else "published, the campaign has none"
+        given = question.mfu.origin == "given"
+        why = "given" if given else "published, the campaign has none of a transformer"
         yield f"MFU is {why}."
+    if question.mfu.origin == "modelled":
+        yield (
+            "No case of this model and batch was measured: its MFU is bounded by those of other "
+            "batches."
+        )
     for link in question.links:
         if link not in own:
             yield (
@@ -70,16 +77,18 @@ def origin_lines(
                 f"{link.bytes_per_s.origin}, overlap {question.overlap.origin}."
             )
     same = [case for case, name in measured.models.items() if name == model]
-    if 0 < len(same) < len(measured.models):
+    if len(same) > 1:
         yield (
-            f"MFU and overlap of {len(measured.models)} cases are pooled; of this model alone: "
+            f"Overlap of {len(same)} cases of this model is pooled; of one alone: "
             f"{' or '.join(f'--case {case}' for case in same)}."
         )
 
 
 def _link_part(link: Offer) -> str:
     parts = "rate, latency and overlap" if link.overlap else "rate and latency, not overlap,"
-    return f"{parts} of {link.name}"
+    carried = link.bytes_per_s.origin == "modelled"
+    among = f", measured among {link.measured_ranks} GPUs and modelled for more" if carried else ""
+    return f"{parts} of {link.name}{among}"
 
 
 def layout_text(layout: Layout) -> str:
@@ -96,6 +105,7 @@ def answer_lines(answer: Answer) -> tuple[Line, ...]:
     """All lines of an answer; `commwall.analysis.whatif.premises` has what it rests on."""
     return (
         Line("compute of a step", seconds_text(answer.compute), "modelled", _work_text(answer)),
+        _update_line(answer),
         *_volume_lines(answer),
         *_memory_lines(answer),
         *(line for over in answer.over for line in _link_lines(over, answer)),
@@ -125,10 +135,9 @@ def per_gradient_byte(answer: Answer) -> Estimate | None:
     exchanged = float(answer.exchanged.gradients)
     if not exchanged:
         return None
-    words = "compute of a step over its gradients"
-    return Estimate(
-        answer.compute.low / exchanged, answer.compute.high / exchanged, "modelled", words
-    )
+    words = "compute of a step, its update and packing included, over its gradients"
+    alone = answer.alone
+    return Estimate(alone.low / exchanged, alone.high / exchanged, "modelled", words)
 
 
 def per_gb_text(seconds_per_byte: float) -> str:
@@ -167,6 +176,18 @@ def _work_text(answer: Answer) -> str:
         f"{significant(flops / 1e12)} TFLOP a GPU{again} at {percents_text(mfu)} of "
         f"{significant(question.peak.low / 1e12)} TFLOP/s"
     )
+
+
+def _update_line(answer: Answer) -> Line:
+    what, rate = "update and packing of gradients", answer.question.memory_rate
+    if rate is None:
+        return Line(what, "not known", "modelled", "left out: the memory's rate is not on file")
+    return Line(
+        what, time_text(answer.update_s), "modelled",
+        f"{UPDATE_BYTES} byte of AdamW for each parameter that a GPU updates, and "
+        f"{PACKING_PASSES} passes over gradients that are exchanged, at the memory's nominal "
+        f"{_rate(rate.low)}: at least",
+    )  # fmt: skip
 
 
 def _volume_lines(answer: Answer) -> Iterator[Line]:
@@ -279,7 +300,8 @@ def _parts_text(over: OverLink, answer: Answer) -> str:
         several = micro_batches(answer.question.workload, layout)
         share = float(bubble_share(layout.pipeline, several))
         parts.append(f"bubble {100 * share:.1f} % with {float(several):g} micro-batches")
-    return "compute, and waiting " + ", ".join(parts) if parts else "compute alone"
+    alone = "compute, update"
+    return f"{alone}, and waiting {', '.join(parts)}" if parts else f"{alone} alone"
 
 
 def _gain_lines(answer: Answer) -> Iterator[Line]:
