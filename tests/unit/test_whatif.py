@@ -149,9 +149,12 @@ def test_what_means_nothing_is_refused(
 def test_numbers_out_of_range_are_refused(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as ended:
         whatif("llama-7b", "--gpu", "h200", *words)
-    assert f"argument {words[0]}:" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert re.search(rf"where +{words[0]}\n  found +.*{words[1][-1]}", told)
+    assert "next      `commwall whatif --help`" in told
 
 
 def test_the_answer_for_a_decoder(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,6 +49,8 @@ _POINTS_OF_A_LINE = 200
 _CROWDED = 1.4
 """Chosen: where two gains are closer than this factor their names would touch, and the lower one's
 goes below its mark."""
+_ROOM_BELOW = 0.1
+"""Chosen: the name of a box that begins at a higher gain hangs below it."""
 _ABOVE, _BELOW = (6, 5), (6, -12)
 """Places of names beside their marks [points]."""
 
@@ -132,7 +134,7 @@ def _panel(
     look = page.looks[first.faster]
     sides = (first.faster, first.slower)
     own = [m for m in models if (m.reading.contest.faster, m.reading.contest.slower) == sides]
-    x = _span(points["compute_s_per_byte"], crossings["compute_s_per_byte"])
+    x = _span(points["compute_s_per_byte"], crossings["compute_s_per_byte"], own)
     edges = np.array([band(links, float(each)) for each in x]) * 100
     axes.fill_between(x * 1e12, edges[:, 0], edges[:, 1], color=look.color, alpha=0.15, linewidth=0)
     edge_lines = ((NOTHING, "-", tr("line, nothing hidden")), (ALL, "--", tr("line, all hidden")))
@@ -168,7 +170,7 @@ def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
 
 
 def _boxes(axes: Axes, models: Sequence[Placed]) -> None:
-    """Models between the ends of their compute and of their gain, named below."""
+    """Models between the ends of their compute and of their gain, named where there is room."""
     for each in models:
         x, gain = each.reading.s_per_byte, each.reading.gain
         corner = (x.low * 1e12, 100 * gain.low)
@@ -176,11 +178,13 @@ def _boxes(axes: Axes, models: Sequence[Placed]) -> None:
         axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=INK, linewidth=1))
         axes.annotate(
             each.title,
-            corner,
-            _BELOW,
+            (1e12 * math.sqrt(x.low * x.high), 100 * gain.low),
+            (0, -5) if gain.low > _ROOM_BELOW else (0, 5),
             textcoords="offset points",
             fontsize=8,
-            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            rotation=90,
+            ha="center",
+            va="top" if gain.low > _ROOM_BELOW else "bottom",
         )
     if models:
         axes.add_patch(
@@ -204,9 +208,14 @@ def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:
     axes.legend(frameon=False, fontsize=8.5, loc="upper right")
 
 
-def _span(points: pd.Series, crossings: pd.Series) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _span(
+    points: pd.Series, crossings: pd.Series, models: Sequence[Placed]
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Compute times to draw: half of the least to twice the greatest of all that is known."""
-    known = pd.concat([points, crossings.dropna()])
+    ends = [
+        x for each in models for x in (each.reading.s_per_byte.low, each.reading.s_per_byte.high)
+    ]
+    known = pd.concat([points, crossings.dropna(), pd.Series(ends, dtype="float64")])
     return np.geomspace(known.min() / 2, known.max() * 2, _POINTS_OF_A_LINE)
 
 
