@@ -63,7 +63,7 @@ class Way:
 COUNTS_OF_WAYS = (8, 64, 1024)
 """Chosen: one node, a few, many."""
 WAYS = (
-    Way("llama-7b", "data", tr_later("data"), 1),
+    Way("llama-7b", "data", tr_later("data parallel"), 1),
     Way("llama-7b", "tensor=8", tr_later("tensor 8, then data"), 8),
     Way("llama-7b", "pipeline=8", tr_later("pipeline 8, then data"), 8),
     Way("llama-7b", "tensor=8,pipeline=8", tr_later("tensor 8, pipeline 8, then data"), 64),
