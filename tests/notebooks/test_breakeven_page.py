@@ -78,7 +78,7 @@ def test_clusters_grow_to_1024_gpus(page: str) -> None:
 
 
 def test_strategies_tell_their_bytes(page: str) -> None:
-    """13.5 GB of gradients, or 4 all-reduces of 33.6 MB in each of 32 layers and 32 micro-batches."""
+    """Gradients of 13.5 GB, or 4 all-reduces of 33.6 MB a layer and micro-batch, 32 of each."""
     rows = rows_below(page, "Bytes are those that a GPU gives to collectives in a step")
     told = {(row[0], row[1]): row[2] for row in rows}
     assert told["7B decoder, data parallel", "1,024"] == "13.5 GB"

@@ -161,7 +161,7 @@ def _trained(cell: Cell, analysis: Analysis) -> Iterator[Trained]:
 def _compute_mfu(cell: Cell, analysis: Analysis) -> float | None:
     """MFU of forward and backward pass, if update and packing run at the memory's nominal rate.
 
-    So that a step of the model is the measured one: without leg packed, its overlap has the packing.
+    So that a step of the model is the measured one; without leg packed, overlap has the packing.
     """
     values, alone_s = cell.derived.values, alone(cell)
     kinds = [analysis.facts.gpus.of(name) for name in set(gpu_names(cell))]

@@ -54,6 +54,8 @@ def origin_lines(
     """
     if measured is None:
         yield "No campaign is named: published and nominal values are used, and told as such."
+        if question.mfu.origin == "published":
+            yield "The MFU published is that of large decoders: a small batch reaches less."
         return
     own = [link for link in question.links if link.measured_ranks]
     mfu = ["MFU"] if question.mfu.origin in ("measured", "modelled") else []
