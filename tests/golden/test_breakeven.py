@@ -16,7 +16,7 @@ from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import Calibration, calibrate
 from commwall.analysis.whatif.words import gain_text, origin_lines, seconds_text
 from commwall.model.layout import Layout as Degrees
-from commwall.model.memory import activation_bytes, state_bytes
+from commwall.model.memory import memory
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
@@ -179,16 +179,21 @@ def test_flops_of_a_preset_are_those_of_the_record(sample: Analysis, facts: Fact
     assert bert.flops_per_gpu == pytest.approx(flops, rel=0.01)
 
 
-def test_memory_of_a_preset_stays_below_what_was_measured(sample: Analysis, facts: Facts) -> None:
-    """It leaves out buckets, logits and the framework: a quarter of BERT-Large's peak."""
+def test_margin_of_memory_is_what_the_sample_took_beyond_the_count(
+    sample: Analysis, facts: Facts
+) -> None:
+    """5.36 GB of state, 3.42 of activations, 0.50 of logits. Its gradients are views of the
+    buckets, so that there are no copies."""
     _, bert = facts.preset("bert-large")
-    modelled = float(state_bytes(bert, Degrees(2)) + activation_bytes(bert, Degrees(2)))
+    found = memory(bert, Degrees(2))
+    counted = float(found.state + found.activations)
+    assert counted == pytest.approx(5.36e9 + 3.42e9 + 0.50e9, rel=0.001)
     (peak,) = {
         cell.derived.values[Quantity("peak_memory_bytes")]
         for cell in sample.cells
         if cell.record.id.case == BERT
     }
-    assert 0.7 * peak < modelled < peak
+    assert peak < (1 + facts.modelling.uncounted_memory.value) * counted < 1.01 * peak
 
 
 def test_another_gpu_than_the_measured_one_is_told(sample: Analysis, facts: Facts) -> None:

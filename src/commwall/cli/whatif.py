@@ -18,6 +18,7 @@ from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import calibrate
 from commwall.analysis.whatif.curve import curve_lines
 from commwall.analysis.whatif.offers import FORMS
+from commwall.analysis.whatif.premises import premise_lines
 from commwall.analysis.whatif.words import (
     Line,
     answer_lines,
@@ -68,6 +69,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--zero", type=int, choices=get_args(Zero), default=0, help="stage of ZeRO"
     )
     machine.add_argument(
+        "--whole-gradients", action="store_true",
+        help="with ZeRO stage 2 or 3: kept whole between micro-batches, scattered once",
+    )  # fmt: skip
+    machine.add_argument(
         "--schedule", choices=get_args(Schedule), default=Words.schedule, help="of pipelines"
     )
     machine.add_argument("--mfu", type=_range, metavar="LOW[-HIGH]", help="0.3-0.45, say")
@@ -104,13 +109,15 @@ def run(arguments: argparse.Namespace) -> int:
     if best:
         for count in arguments.gpus:
             _print_ways(replace(question, layout=replace(question.layout, data=count)))
+        print()
+        _print_lines(premise_lines(question))
         return 0
     found = answer(question)
     print(heading(question))
     for line in origin_lines(question, measured, arguments.model):
         print(line)
     print()
-    _print_lines(answer_lines(found))
+    _print_lines([*answer_lines(found), *premise_lines(question)])
     if analysis and measured and measured.is_of(question.kind, facts):
         _print_lines(curve_lines(analysis, found))
     if len(arguments.gpus) > 1:
@@ -146,7 +153,7 @@ def _analysis(campaign: str | None, case: str | None, facts: Facts) -> Analysis 
 
 def _print_lines(lines: Iterable[Line]) -> None:
     for line in lines:
-        print(f"{line.what:44} {line.value:30} {line.origin}")
+        print(f"{line.what:44} {line.value:32} {line.origin}")
         told = textwrap.fill(line.basis, _WIDTH, initial_indent=" " * _INDENT,
                              subsequent_indent=" " * _INDENT)  # fmt: skip
         print(told)
@@ -169,7 +176,7 @@ def _print_ways(question: Question) -> None:
         print(f"{link.name}, {question.network.name} between nodes of {question.gpus_per_node}:")
         rows = list(way_rows(fastest_ways(question, link)))
         for layout, step, memory in rows:
-            print(f"  {layout:56} {step:24} {memory} a GPU")
+            print(f"  {layout:56} {step:24} {memory}")
         if not rows:
             print("  no layout fits into the memory of these GPUs")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from commwall.model.layout import Layout, micro_batches
 from commwall.model.links import Fabric, Values
-from commwall.model.overlap import BACKWARD_SHARE, exposed_s
+from commwall.model.overlap import exposed_s
 from commwall.model.strategies import (
     expert_exchange_s,
-    gradient_exchange_s,
+    gradient_exchanges,
     stage_exchange_s,
     tensor_exchange_s,
 )
@@ -37,9 +37,9 @@ class StepTime:
     stages_s: Values
     """Messages between stages that are waited for."""
     gradients_s: Values
-    """Exchange of gradients that the backward pass does not hide."""
+    """Exchange of gradients, and of ZeRO's parameters, that compute does not hide."""
     exchange_s: Values
-    """The whole exchange of gradients with nothing in the way; not a part of its own."""
+    """The whole of it with nothing in the way; not a part of its own."""
 
     @property
     def whole_s(self) -> Values:
@@ -74,17 +74,16 @@ def step_time(
     tensor_s = tensor_exchange_s(workload, layout, fabric)
     expert_s = expert_exchange_s(workload, layout, fabric)
     busy_s = compute_s + tensor_s + expert_s
-    exchange_s = gradient_exchange_s(workload, layout, fabric, bucket_bytes)
-    # Gradients are whole only in the backward pass of the last micro-batch.
-    several = micro_batches(workload, layout)
-    window = BACKWARD_SHARE / several
+    exchanges = gradient_exchanges(workload, layout, fabric, bucket_bytes)
     return StepTime(
         compute_s=compute_s,
         update_s=update_s,
         tensor_s=tensor_s,
         expert_s=expert_s,
-        bubble_s=busy_s * (layout.pipeline - 1) / several,
+        bubble_s=busy_s * (layout.pipeline - 1) / micro_batches(workload, layout),
         stages_s=stage_exchange_s(workload, layout, fabric, overlap),
-        gradients_s=exposed_s(compute_s + update_s, exchange_s, overlap, window),
-        exchange_s=exchange_s,
+        gradients_s=sum(
+            exposed_s(compute_s + update_s, each_s, overlap, window) for each_s, window in exchanges
+        ),
+        exchange_s=sum(each_s for each_s, _ in exchanges),
     )

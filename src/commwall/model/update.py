@@ -6,7 +6,7 @@ take a large part. At the nominal rate of the memory this is the least time that
 
 from commwall.model.layout import Layout
 from commwall.model.links import Values
-from commwall.model.strategies import volumes
+from commwall.model.strategies import shared_gradient_bytes
 from commwall.model.workload import Workload
 
 UPDATE_BYTES = 28
@@ -34,7 +34,7 @@ def update_bytes(workload: Workload, layout: Layout) -> Values:
     shares = (layout.data, layout.data / layout.expert) if layout.zero else (1, 1)
     held = dense / shares[0] + experts / layout.expert / shares[1]
     updated = held / (layout.tensor * layout.pipeline)
-    return UPDATE_BYTES * updated + packing_bytes(volumes(workload, layout).gradients)
+    return UPDATE_BYTES * updated + packing_bytes(sum(shared_gradient_bytes(workload, layout)))
 
 
 def packing_bytes(gradient_bytes: Values) -> Values:

@@ -162,9 +162,11 @@ def _compute_text(found: Answer) -> str:
 
 def _memory_text(found: Answer) -> str:
     """What a GPU has to hold, and whether it can."""
-    memory = volume_text(found.state_bytes + found.activation_bytes)
-    if found.fits:
+    memory = volume_text(float(found.memory.whole))
+    if found.room == "fits":
         return tr("{memory}, fits", memory=memory)
+    if found.room == "may not fit":
+        return tr("{memory}, may not fit", memory=memory)
     return tr("{memory}, does not fit", memory=memory)
 
 

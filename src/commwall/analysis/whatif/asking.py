@@ -3,8 +3,9 @@
 Layer: analysis. Reads no file. Every word that is refused is named with what would be taken.
 """
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -24,8 +25,12 @@ NODE = 8
 """Chosen: GPUs of a node where nothing says otherwise, as boards and servers of the field have."""
 WIDTH_OVER_LAYERS = 128
 """Chosen: width over layers of a model whose shape is not told; 4096 over 32 in decoders of 7B."""
-HEAD_WIDTH = 64
-"""Chosen: width of an attention head where their number is not told."""
+HEAD_WIDTH = 128
+"""Chosen: width of an attention head where their number is not told; 4096 over 32 likewise."""
+EVEN = 8
+"""Chosen: assumed layers and heads are multiples of it, so that a node's GPUs can divide them."""
+VOCABULARY = 32_000
+"""Chosen: words of a model whose vocabulary is not told; those of Llama and Mixtral."""
 ANY_OVERLAP = Estimate(
     0.0, 1.0, "assumed", "from nothing hidden to all that fits into the backward pass"
 )
@@ -53,6 +58,7 @@ class Words:
     network: str = "ib400"
     strategy: str = "data"
     zero: Zero = 0
+    whole_gradients: bool = False
     schedule: Schedule = "1f1b"
     mfu: tuple[float, float] | None = None
 
@@ -83,12 +89,15 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
             layout_of(words.strategy, words.gpus, workload),
             zero=words.zero,
             schedule=words.schedule,
+            whole_gradients=words.whole_gradients,
         ),
         gpus_per_node=node,
         links=_links(words, kind, facts, measured, min(words.gpus, node)),
         network=network(words.network, facts),
         mfu=_mfu(words, facts, measured, peaks, workload),
         overlap=ANY_OVERLAP,
+        margin=_margin(facts),
+        said=frozenset(name for name, value in vars(words).items() if value is not None),
         notes=notes,
     )
 
@@ -198,23 +207,45 @@ def _workload(words: Words, facts: Facts) -> tuple[str, str, Workload, tuple[str
             expected=f"a model by name ({', '.join(facts.presets)}), or these",
         )
     bare = _shaped(cast(float, words.params), words)
-    told = ("layers", "hidden", "heads")
-    notes = [f"{n} = {getattr(bare, n)}" for n in told if getattr(words, n) is None]
+    told = {"layers": "layers", "heads": "heads", "hidden": "wide"}
+    notes = [f"{getattr(bare, n)} {what}" for n, what in told.items() if getattr(words, n) is None]
     title = f"model of {significant(bare.parameters / 1e9)} billion parameters"
     return title, "sequence", _checked(_changed(bare, words)), tuple(notes)
 
 
 def _shaped(parameters: float, words: Words) -> Workload:
-    """A decoder of usual shape: 12 x layers x width^2 parameters.
+    """A decoder of usual shape, of those that can be divided the one nearest in size.
 
-    Source: Kaplan et al., arXiv:2001.08361, section 2.1 (parameters without embeddings).
+    Source: Kaplan et al., arXiv:2001.08361, section 2.1 (12 x layers x width^2 parameters without
+        embeddings).
     """
-    layers = words.layers or max(1, round((parameters / (12 * WIDTH_OVER_LAYERS**2)) ** (1 / 3)))
-    hidden = words.hidden or HEAD_WIDTH * max(
-        1, round((parameters / (12 * layers)) ** 0.5 / HEAD_WIDTH)
+    layers, heads, hidden = min(
+        _shapes(parameters, words),
+        key=lambda shape: abs(math.log(12 * shape[0] * shape[2] ** 2 / parameters)),
     )
-    heads = words.heads or max(1, hidden // HEAD_WIDTH)
-    return Workload(parameters, layers, hidden, heads, words.sequence or 1, words.batch or 1)
+    return Workload(
+        parameters, layers, hidden, heads, words.sequence or 1, words.batch or 1,
+        vocabulary=VOCABULARY,
+    )  # fmt: skip
+
+
+def _shapes(parameters: float, words: Words) -> Iterator[tuple[int, int, int]]:
+    """Layers, heads and width near a size; what is told stays."""
+    deep = (parameters / (12 * WIDTH_OVER_LAYERS**2)) ** (1 / 3)
+    for layers in (words.layers,) if words.layers else _even(deep):
+        width = words.hidden or (parameters / (12 * layers)) ** 0.5
+        for heads in (words.heads,) if words.heads else _even(width / HEAD_WIDTH):
+            head = max(1, round(width / heads)) if words.heads else HEAD_WIDTH
+            yield layers, heads, words.hidden or heads * head
+
+
+def _even(number: float) -> tuple[int, int]:
+    """Multiples of `EVEN` on both sides of a number; below it, powers of two."""
+    if number < EVEN:
+        low = 1 << max(0, math.floor(math.log2(number)))
+        return low, 2 * low
+    low = EVEN * math.floor(number / EVEN)
+    return low, low + EVEN
 
 
 def _changed(workload: Workload, words: Words) -> Workload:
@@ -268,6 +299,12 @@ def _nominal(
 ) -> Estimate:
     fact = getattr(peaks, field)
     return Estimate(fact.value, fact.value, "nominal", fact.source)
+
+
+def _margin(facts: Facts) -> Estimate:
+    figure = facts.modelling.uncounted_memory
+    basis = f"{figure.condition}; {figure.source}"
+    return Estimate(figure.value, figure.most or figure.value, "measured", basis)
 
 
 def _mfu(
