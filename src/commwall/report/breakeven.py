@@ -5,20 +5,18 @@ Layer: report. Reads and writes no file.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
 from commwall.analysis.overall import comparisons, topic_verdicts
-from commwall.analysis.whatif.curve import Reading
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
 from commwall.analysis.wording import span_text
 from commwall.language.translate import (
@@ -32,6 +30,7 @@ from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.overview import TRAINING, Answer, answer_of, card, floor_text
 from commwall.report.page import Page
+from commwall.report.placed import Placed, draw_models
 from commwall.report.style import INK, MUTED, new_figure, title_figure
 from commwall.schema.units import significant, time_text, volume_text
 
@@ -49,8 +48,6 @@ _POINTS_OF_A_LINE = 200
 _CROWDED = 1.4
 """Chosen: where two gains are closer than this factor their names would touch, and the lower one's
 goes below its mark."""
-_ROOM_BELOW = 0.1
-"""Chosen: the name of a box that begins at a higher gain hangs below it."""
 _ABOVE, _BELOW = (6, 5), (6, -12)
 """Places of names beside their marks [points]."""
 
@@ -94,14 +91,6 @@ def _less_than(crossings: pd.DataFrame, gain: float) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A model that was not measured, on the curve of one comparison."""
-
-    title: str
-    reading: Reading
-
-
 def curve_figure(page: Page, models: Sequence[Placed] = ()) -> Figure:
     """Gain over compute for each byte: band of the line, measured cases as marks.
 
@@ -142,7 +131,7 @@ def _panel(
         gains = 100 * np.asarray(links.gain(x, overlap))
         axes.plot(x * 1e12, gains, style, color=look.color, linewidth=1.2, label=words)
     _marks(axes, points, look.marker)
-    _boxes(axes, own)
+    draw_models(axes, own)
     for gain in crossings["gain_percent"].unique():
         axes.axhline(gain, color=MUTED, linewidth=0.6, linestyle=":")
     _dress(axes, _sides_text(first), float(points["gain_percent"].min()), float(edges.max()))
@@ -167,29 +156,6 @@ def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
             path_effects=[withStroke(linewidth=2.5, foreground="white")],
         )
     axes.plot([], [], marker, color=INK, ms=6, label=tr("measured"))
-
-
-def _boxes(axes: Axes, models: Sequence[Placed]) -> None:
-    """Models between the ends of their compute and of their gain, named where there is room."""
-    for each in models:
-        x, gain = each.reading.s_per_byte, each.reading.gain
-        corner = (x.low * 1e12, 100 * gain.low)
-        size = (1e12 * (x.high - x.low), 100 * (gain.high - gain.low))
-        axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=INK, linewidth=1))
-        axes.annotate(
-            each.title,
-            (1e12 * math.sqrt(x.low * x.high), 100 * gain.low),
-            (0, -5) if gain.low > _ROOM_BELOW else (0, 5),
-            textcoords="offset points",
-            fontsize=8,
-            rotation=90,
-            ha="center",
-            va="top" if gain.low > _ROOM_BELOW else "bottom",
-        )
-    if models:
-        axes.add_patch(
-            Rectangle((0, 0), 0, 0, fill=False, edgecolor=INK, label=tr("other models, modelled"))
-        )
 
 
 def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:

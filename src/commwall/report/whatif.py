@@ -23,9 +23,9 @@ from commwall.analysis.wording import span_text
 from commwall.judge.facts import facts_root
 from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.model.estimates import Estimate
-from commwall.report.breakeven import Placed
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
+from commwall.report.placed import Placed
 from commwall.schema.units import volume_text
 
 GPUS = 8
