@@ -74,7 +74,8 @@ def origin_lines(
     for link in question.links:
         if link not in own:
             yield (
-                f"{link.name} is no link of the campaign (its own for --link: "
+                f"{link.name} is no link of the campaign (its own for --link, of "
+                f"{', '.join(measured.gpus) or 'no GPU'}: "
                 f"{', '.join(measured.links) or 'none with all-reduces'}): rate "
                 f"{link.bytes_per_s.origin}, overlap {question.overlap.origin}."
             )
