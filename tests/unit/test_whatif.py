@@ -212,8 +212,8 @@ def test_an_answer_says_what_it_takes_from_a_campaign_and_what_not(facts: Facts)
     question = question_of(words, facts, MEASURED)
     assert list(origin_lines(question, MEASURED, "bert-large")) == [
         "From campaign gpu-1: MFU; rate, latency and overlap of NVLink.",
-        "PCIe 5.0 x16 is no link of the campaign (its own for --link, of NVIDIA H200: fast, again): "
-        "rate assumed, overlap assumed.",
+        "PCIe 5.0 x16 is no link of the campaign (its own for --link, of NVIDIA H200: fast, "
+        "again): rate assumed, overlap assumed.",
         "Overlap of 2 cases of this model is pooled; of one alone: --case bert-b8 or "
         "--case bert-b32.",
     ]
