@@ -159,15 +159,18 @@ def _trained(cell: Cell, analysis: Analysis) -> Iterator[Trained]:
 
 
 def _compute_mfu(cell: Cell, analysis: Analysis) -> float | None:
-    """MFU of forward and backward pass, if update and packing run at the memory's nominal rate."""
+    """MFU of forward and backward pass, if update and packing run at the memory's nominal rate.
+
+    So that a step of the model is the measured one; without leg packed, overlap has the packing.
+    """
     values, alone_s = cell.derived.values, alone(cell)
     kinds = [analysis.facts.gpus.of(name) for name in set(gpu_names(cell))]
     rate = kinds[0].memory_bytes_per_s if len(kinds) == 1 and kinds[0] else None
     if not alone_s or not rate or not {MFU, FULL} <= values.keys():
         return None
-    moved = UPDATE_BYTES * gradient_bytes(cell) / PARAMETER_BYTES
-    packed = packing_bytes(gradient_bytes(cell)) if PACKED in values else 0
-    return values[MFU] * values[FULL] / (alone_s - float(moved + packed) / rate.value)
+    gradients = gradient_bytes(cell)
+    moved = UPDATE_BYTES * gradients / PARAMETER_BYTES + packing_bytes(gradients)
+    return values[MFU] * values[FULL] / (alone_s - float(moved) / rate.value)
 
 
 def _links(
