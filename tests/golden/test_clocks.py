@@ -36,6 +36,10 @@ def clocks(leg: Leg, *by_rank: float) -> tuple[Series, ...]:
     )
 
 
+def in_both(full: tuple[float, float], nosync: tuple[float, float]) -> tuple[Series, ...]:
+    return *clocks("full", *full), *clocks("nosync", *nosync)
+
+
 def at_clocks(golden: Record, *series: Series) -> Record:
     """The record with these clocks instead of its own."""
     others = tuple(own for own in golden.series if own.metric != "sm_clock_hz")
@@ -48,9 +52,7 @@ def lowered(golden: Record) -> Record:
 
 def limited_to(golden: Record, power_w: float) -> Record:
     gpus = tuple(gpu.model_copy(update={"power_limit_w": power_w}) for gpu in golden.machine.gpus)
-    return golden.model_copy(
-        update={"machine": golden.machine.model_copy(update={"gpus": gpus})}
-    )
+    return golden.model_copy(update={"machine": golden.machine.model_copy(update={"gpus": gpus})})
 
 
 def on(platform: str, change: Callable[[Record], Record]) -> Callable[[Record], Record]:
@@ -67,8 +69,8 @@ def analysed(root: Path, change: Callable[[Record], Record]) -> Analysis:
         (("full", "nosync"), clocks("full", FULL, FULL), False),
         (("full", "nosync"), clocks("full", 0.991 * FULL, FULL), False),
         (("full", "nosync"), clocks("full", FULL, 0.989 * FULL), True),
-        (("full", "nosync"), (*clocks("full", LOWERED, FULL), *clocks("nosync", LOWERED, FULL)), False),
-        (("full", "nosync"), (*clocks("full", FULL, FULL), *clocks("nosync", LOWERED, FULL)), True),
+        (("full", "nosync"), in_both((LOWERED, FULL), (LOWERED, FULL)), False),
+        (("full", "nosync"), in_both((FULL, FULL), (LOWERED, FULL)), True),
         (("full", "single"), clocks("full", FULL, LOWERED), False),  # rank 0 alone times it
         (("full", "comm"), clocks("full", LOWERED, FULL), False),  # computes nothing
         (("packed", "nosync"), clocks("full", LOWERED, FULL), False),  # both short

@@ -268,7 +268,10 @@ def test_a_step_at_lower_clocks_than_its_packed_one_predicts_nothing(tmp_path: P
         return own.model_copy(update={"series": (*own.series, *series)}).sealed()
 
     found = predicted(tmp_path, lowered)
-    source, target = row(found, AS_MODELLED, NVLINK, STAGED), row(found, AS_MODELLED, STAGED, NVLINK)
+    source, target = (
+        row(found, AS_MODELLED, NVLINK, STAGED),
+        row(found, AS_MODELLED, STAGED, NVLINK),
+    )
     assert source["n"] == 0 and source["reason"] == f"source: {APART}"
     assert target["measured_n"] == 3 and pd.isna(target["compute_percent"])
 

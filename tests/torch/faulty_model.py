@@ -1,8 +1,8 @@
 """A tiny model in place of BERT, with the fault that COMMWALL_TEST_FAULT names, `KIND:RANK`.
 
 `memory:1` exhausts memory on rank 1, `hang:1` never comes back, `nan:1` loses its numbers at
-once and `late_nan:1` after the first steps, `shape:1` gives rank 1 a parameter of another shape; any
-other kind does nothing. Its control flow depends on data, which no compiler takes in one piece.
+once and `late_nan:1` after the first steps, `shape:1` gives rank 1 a parameter of another shape;
+any other kind does nothing. Its control flow depends on data, which no compiler takes in one piece.
 """
 
 import os

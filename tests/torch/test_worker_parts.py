@@ -164,7 +164,9 @@ CUBLAS = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"
 
 def nccl_error(kind: str, last: str) -> Exception:
     """As torch words what NCCL returned."""
-    text = f"NCCL error in: NCCLUtils.cpp:94, NCCL version 2.28.9\nnccl{kind}: \nLast error:\n{last}"
+    text = (
+        f"NCCL error in: NCCLUtils.cpp:94, NCCL version 2.28.9\nnccl{kind}: \nLast error:\n{last}"
+    )
     return torch.distributed.DistBackendError(text)
 
 

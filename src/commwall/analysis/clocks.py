@@ -16,15 +16,15 @@ from commwall.schema.result import MarkName
 
 SM_CLOCK = "sm_clock_hz"
 MOST_APART = 0.01
-"""By so much clocks of legs that are compared may differ [1]. Chosen: over a fast link, a percent of
-a step is as much as half of the exchange."""
+"""By so much clocks of legs that are compared may differ [1]. Chosen: over a fast link, a percent
+of a step is as much as half of the exchange."""
 NEAR_LIMIT = 0.95
 """Of its power limit a GPU draws so much while the limit holds it [1]. Chosen: with clocks that are
 lowered too, it leaves hardly another reason."""
 POWER_CAPPED: MarkName = "power_capped"
 APART = tr_later(
-    "legs ran at processor clocks more than 1 % apart (a GPU meets its power limit in a long window, "
-    "and not yet in a short one), so that they differ by more than the exchange"
+    "legs ran at processor clocks more than 1 % apart (a GPU meets its power limit in a long "
+    "window, and not yet in a short one), so that they differ by more than the exchange"
 )
 
 

@@ -176,9 +176,7 @@ def memory_share_least(record: Record, step_s: float, peaks: GpuFactsFile) -> fl
     return OPTIMISER_BYTES * runtime.parameters / (step_s * rate)
 
 
-def parts_of(
-    cell: Cell, peaks: GpuFactsFile, highest_hz: float | None = None
-) -> Parts | None:
+def parts_of(cell: Cell, peaks: GpuFactsFile, highest_hz: float | None = None) -> Parts | None:
     """Shares of the step of one record; None without leg full.
 
     Args:

@@ -26,7 +26,7 @@ def energy_of(meter: Meter, result: CaseResult) -> EnergyFound:
 
 
 def states_of(meter: Meter, result: CaseResult) -> EnergyFound:
-    """Clocks and temperatures in all legs but `full`; those of several windows of a leg together."""
+    """Clocks and temperatures in all legs but `full`; of several windows of a leg together."""
     series: dict[tuple[str, Leg | None, int | None], Series] = {}
     gaps: list[Gap] = []
     for window in (window for window in result.windows if window.leg != "full"):

@@ -134,8 +134,8 @@ def _at_power_limit(disturbance: pd.DataFrame) -> Iterator[str]:
     """Cases whose power limit kept the clocks down, and how far."""
     for line in disturbance[disturbance["at_power_limit"] > 0].to_dict("records"):
         yield tr(
-            "At the power limit: {case} on {platform}, in {k} of {n} rounds, with the processors of "
-            "the slowest GPU at {clock} in leg full; the highest clock seen is {highest}.",
+            "At the power limit: {case} on {platform}, in {k} of {n} rounds, with the processors "
+            "of the slowest GPU at {clock} in leg full; the highest clock seen is {highest}.",
             case=line["case"],
             platform=line["label"],
             k=line["at_power_limit"],

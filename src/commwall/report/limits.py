@@ -86,8 +86,8 @@ def _rule() -> Iterator[str]:
         "which of compute and memory it is."
     )
     yield tr(
-        "Power limits instead where the GPUs' power limit keeps their processors more than 1 % below "
-        "their highest clock; the link and the host come first, by what they take at most."
+        "Power limits instead where the GPUs' power limit keeps their processors more than 1 % "
+        "below their highest clock; the link and the host come first, by what they take at most."
     )
     yield tr(
         "Host gap: the median step against the slowest of those enqueued beforehand, as the mark "
