@@ -146,7 +146,7 @@ def host_gap(record: Record, leg: Leg) -> float | None:
     """Share of a leg's step in which the device waits for the host [1]; None if not measured.
 
     The median step against the slowest of those enqueued beforehand, on the rank that waits most:
-    the rule of mark host_bound (decision 040).
+    the rule of mark host_bound (decision 036).
     """
     timed = {s.rank: median(s.values) for s in measured(record, "step_time_s", leg)}
     queued = {s.rank: max(s.values) for s in measured(record, "queued_step_time_s", leg)}
