@@ -119,7 +119,7 @@ def test_the_rule(parts: Parts, limit: Limit) -> None:
         (Parts(None, 0.0, exposed_most=0.3), "at most 30.0 % of the step is exposed communication"),
         (
             Parts(None, 0.0, mfu=0.2, memory=0.5, exposed_most=0.1, power_limited=True),
-            "memory at 50.0 % of its own, and at most 10.0 % of it",
+            "memory at 50.0 % of its own; at most 10.0 % of it is exposed",
         ),
     ],
 )  # fmt: skip
