@@ -65,8 +65,8 @@ def _sentence(limit: Limit, parts: Parts) -> str:
         return tr("The host limits: {why}.", why=_host_words(parts))
     if limit == "power":
         return tr(
-            "Power limits: the GPUs' power limit keeps their clocks down. The step runs {bounds}; at "
-            "most {exposed} of it is exposed communication.",
+            "Power limits: the GPUs' power limit keeps their clocks down. The step runs {bounds}; "
+            "at most {exposed} of it is exposed communication.",
             bounds=_bounds(parts, 1.0),
             exposed=share_text(max(0.0, parts.exposed_most or 0.0)),
         )
