@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -18,7 +19,7 @@ from commwall.report.exposed import exposed_note
 from commwall.report.page import open_page
 from commwall.schema.errors import PlanError
 from commwall.schema.record import Record, Status
-from commwall.schema.result import Check, Mark
+from commwall.schema.result import Check, Mark, MarkName
 from commwall.stats.paired import paired_ratio
 from tests.golden.build import (
     AGAIN,
@@ -109,6 +110,21 @@ def test_an_unusable_round_is_named_and_the_others_count(
     lines = [line for line in _reasons(analysis).splitlines() if "round 4" in line]
     assert any(words in line and "golden-slow" in line for line in lines)
     assert analysis.primary[1].rounds == (1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize("name", get_args(MarkName))
+def test_a_mark_keeps_its_round_out_or_is_only_told(tmp_path: Path, name: MarkName) -> None:
+    """The list of those that do stands here a second time on purpose."""
+    keeps_out = name in ("host_bound", "throttled", "contended", "emulation_not_binding")
+
+    def marked(record: Record) -> Record:
+        mark = Mark(name=name, leg="full", detail="as a test says")
+        return record.model_copy(update={"marks": (mark,)})
+
+    analysis = _analysis(tmp_path, _only(SLOW, 4, marked))
+    assert analysis.primary[0].rounds == ((1, 2, 3, 5) if keeps_out else (1, 2, 3, 4, 5))
+    (line,) = (gap for gap in analysis.gaps if "as a test says" in str(gap))
+    assert line.kind == ("record" if keeps_out else "mark")
 
 
 def test_where_no_round_compares_the_verdict_says_why(tmp_path: Path) -> None:
