@@ -205,7 +205,7 @@ def test_a_record_measured_otherwise_than_planned_is_refused(tmp_path: Path) -> 
 def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, lambda r: r, rounds=1)
     words = sentence(analysis.primary[0], analysis.names)
-    assert words.endswith("cannot tell with 1 round, one round has no interval.")
+    assert words.endswith("cannot tell with 1 round, one round has no interval; ratio 2.000.")
     assert analysis.primary[0].ratio is not None
     row = tidy_tables(analysis).ratios.iloc[0]
     assert row["n"] == 1 and row["ratio"] == pytest.approx(2)
@@ -218,15 +218,15 @@ def test_undecided_names_the_rounds_needed(tmp_path: Path) -> None:
     comparison = control.comparison.model_copy(update={"control": False})
     undecided = replace(control, comparison=comparison)
     words = sentence(undecided, analysis.names)
-    assert words.endswith(
-        "cannot tell with 5 rounds, more would be needed than are worth measuring."
-    )
+    assert (
+        "cannot tell with 5 rounds, more would be needed than are worth measuring; ratio 1.0"
+    ) in words
     assert "the same" not in words
     # mean of the logarithms 0.1, deviation 0.2: as 0.05 and 0.1 in test_stats_paired.py
     a = [math.exp(0.1 + 0.2 * place) for place in (-1, 0, 1)]
     near = replace(undecided, ratio=paired_ratio(a, [1.0] * 3, confidence=0.95))
     words = sentence(near, analysis.names)
-    assert words.endswith("cannot tell with 3 rounds, about 18 would be needed.")
+    assert words.endswith("about 18 would be needed; ratio 1.105 (0.6724 to 1.816).")
     assert "the same" not in words
 
 
@@ -299,7 +299,8 @@ def test_rounds_without_spread_cannot_tell(tmp_path: Path) -> None:
     assert verdict.ratio is not None and verdict.ratio.centre == pytest.approx(40 / 150)
     assert verdict.winner is None
     assert sentence(verdict, analysis.names).endswith(
-        "cannot tell with 5 rounds, the rounds show no spread, so no interval can be trusted."
+        "cannot tell with 5 rounds, the rounds show no spread, so no interval can be trusted; "
+        "ratio 0.2667."
     )
 
 

@@ -23,6 +23,7 @@ from commwall.schema.errors import ConfigError
 FULL, NOSYNC, PACKED, COMM = (
     Quantity("step_time_s", leg) for leg in ("full", "nosync", "packed", "comm")
 )
+OVERLAP = Quantity("overlap_ratio")
 EXCHANGE = Quantity("exchange_busbw_bytes_per_s")
 TRANSFORMERS: frozenset[ModelName] = frozenset({"bert", "gpt", "transformer_xl", "vit"})
 """Families of equal layers of one width, as those that `whatif` has formulas for. Convolutions, and
@@ -114,9 +115,12 @@ def gradient_bytes(cell: Cell) -> int:
 
 
 def hidden_share_of(cell: Cell) -> float | None:
-    """Overlap of a record as `commwall.model.overlap` defines it; None where a leg lacks."""
+    """Overlap of a record as `commwall.model.overlap` defines it.
+
+    None where a leg lacks, and where its legs cannot be compared.
+    """
     values, alone_s = cell.derived.values, alone(cell)
-    if alone_s is None or not {FULL, COMM} <= values.keys():
+    if alone_s is None or not {FULL, COMM, OVERLAP} <= values.keys():
         return None
     return hidden_share(alone_s, values[COMM], values[FULL] - alone_s)
 
