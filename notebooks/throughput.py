@@ -37,13 +37,14 @@ narrative.decomposition(page)
 # %% [markdown]
 # ## Where the time goes
 # Exposed communication is step time of `full` (training step with gradient exchange) minus
-# `nosync` (the same step without it): what compute does not hide.
+# `nosync` (the same step without it): what compute does not hide. Part of it is packing gradients
+# into buckets, which takes as long on any link (`packed` minus `nosync`).
 
 # %%
 picture(
     figures.step_parts_figure(page.tables, page.looks),
-    "Step time, split: plain = compute, hatched = exposed communication; line = confidence "
-    "interval of the whole step, marks = its rounds.",
+    "Step time, split: solid = compute, pale = packing, white = exchange that compute does not hide; "
+    "line = confidence interval of the whole step (from two rounds on), marks = its rounds.",
 )
 
 # %%
@@ -70,15 +71,18 @@ picture(
 
 # %% [markdown]
 # ## Overlap and scaling
-# Overlap is the share of the exchange hidden behind compute; scaling is throughput over that of
-# as many independent single processes.
+# Overlap is the share of the exchange hidden behind compute, packing not counted; scaling is
+# throughput over that of as many independent single processes.
 
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("overlap_ratio")),
-    "Overlap: bar = mean over rounds, line = interval, marks = rounds. Below 0 a step took longer "
-    "than compute and the bare exchange in turn; the lines below say whether that is noise.",
+    "Overlap: bar = mean over rounds, line = interval (from two rounds on), marks = rounds. Below 0 "
+    "a step took longer than compute and the bare exchange in turn; what that says stands below.",
 )
+
+# %%
+exposed.exposed_table(page)
 
 # %%
 exposed.exposed_note(page)

@@ -87,11 +87,11 @@ def test_bars_of_legs_and_their_rounds_are_those_of_the_leg(tables: Tables) -> N
 
 def test_compute_and_exposed_communication_add_up_to_the_step(tables: Tables) -> None:
     (axes,) = figures.step_parts_figure(tables, LOOKS).axes
-    compute, exposed = axes.patches[:2]
-    assert compute.get_width() == pytest.approx(0.090)
-    assert exposed.get_x() == pytest.approx(0.090)
+    compute, packing, exchange = axes.patches[:3]
+    assert compute.get_width() == packing.get_x() == pytest.approx(0.090)
+    assert packing.get_width() == pytest.approx(0.002)
     # geometric mean over rounds of leg full: (100^4 x 102)^(1/5) ms
-    assert exposed.get_x() + exposed.get_width() == pytest.approx(0.1 * 1.02**0.2)
+    assert exchange.get_x() + exchange.get_width() == pytest.approx(0.1 * 1.02**0.2)
 
 
 def test_negative_exposed_communication_is_drawn_backwards_and_named() -> None:
@@ -101,7 +101,7 @@ def test_negative_exposed_communication_is_drawn_backwards_and_named() -> None:
     (axes,) = figures.step_parts_figure(
         Tables(**{**vars(tables), "platforms": platforms}), LOOKS
     ).axes
-    assert axes.patches[1].get_width() == pytest.approx(0.1 * 1.02**0.2 - 0.25)
+    assert axes.patches[2].get_width() == pytest.approx(0.1 * 1.02**0.2 - 0.252)
     assert [text.get_text() for text in axes.texts].count("negative") == 3
 
 
@@ -115,9 +115,9 @@ def test_a_step_that_is_not_split_is_drawn_whole_and_said_to_be() -> None:
     whole = tables.platforms[full & slow & (tables.platforms["metric"] == "step_time_s")][
         "mean"
     ].item()
-    assert len(widths) == 5 and whole in widths
+    assert len(widths) == 7 and whole in widths
     assert figure.legends[0].get_texts()[-1].get_text() == "not told apart"
-    assert len(figures.step_parts_figure(tables, LOOKS).legends[0].get_texts()) == 2
+    assert len(figures.step_parts_figure(tables, LOOKS).legends[0].get_texts()) == 3
 
 
 @pytest.mark.parametrize("name", ["ratios", "throughput", "parts"])

@@ -40,6 +40,7 @@ NO_PEAKS = GpuFactsFile({})
 OF_EVERY_GPU = frozenset({"energy_j", "idle_power_w"})
 """Metrics that are summed over the GPUs, so that one that lacks makes the sum wrong."""
 MFU = Quantity("mfu")
+OVERLAP = "overlap_ratio"
 PER_WH_ABOVE_IDLE = "efficiency_above_idle_samples_per_wh"
 ABOVE_IDLE = ("energy_j", "idle_power_w")
 """What energy above idle needs."""
@@ -100,7 +101,7 @@ def derive(
     values |= {Quantity("step_time_s", leg): value for leg, value in steps.items()}
     gaps = {leg: host_gap(record, leg) for leg in steps}
     values |= {Quantity(HOST_GAP, leg): gap for leg, gap in gaps.items() if gap is not None}
-    for formula in FORMULAS:
+    for formula in _formulas(steps):
         quantity, reason = Quantity(formula.metric_id), _why_absent(record, formula, steps)
         if not quantity.concerns(record.case):
             continue
@@ -156,6 +157,22 @@ def host_gap(record: Record, leg: Leg) -> float | None:
 def throughput(record: Record, step_time_s: float) -> float:
     """Samples per second of all ranks [sample/s]."""
     return training_case(record).batch_per_gpu * record.platform.world_size / step_time_s
+
+
+def _overlap(alone: Leg) -> Formula:
+    """Share of the exchange that compute hides, measured from a step without exchange."""
+    return Formula(
+        OVERLAP,
+        ("full", alone, "comm"),
+        lambda r, s: 1 - (s["full"] - s[alone]) / s["comm"],
+    )
+
+
+def _formulas(steps: StepTimes) -> tuple[Formula, ...]:
+    """Those of a record: without leg `packed` packing counts as exchange that nothing hides."""
+    if "packed" in steps:
+        return FORMULAS
+    return tuple(_overlap("nosync") if f.metric_id == OVERLAP else f for f in FORMULAS)
 
 
 def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | None:
@@ -240,11 +257,7 @@ FORMULAS: tuple[Formula, ...] = (
     Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
     Formula("packing_time_s", ("packed", "nosync"), lambda r, s: s["packed"] - s["nosync"]),
     Formula("exchange_cost_time_s", ("full", "packed"), lambda r, s: s["full"] - s["packed"]),
-    Formula(
-        "overlap_ratio",
-        ("full", "nosync", "comm"),
-        lambda r, s: 1 - (s["full"] - s["nosync"]) / s["comm"],
-    ),
+    _overlap("packed"),
     Formula("scaling_efficiency", ("full", "single"), lambda r, s: s["single"] / s["full"]),
     Formula("exchange_busbw_bytes_per_s", ("comm",), _exchange_busbw),
     Formula("energy_efficiency_samples_per_j", ("full",), _energy_efficiency, ("energy_j",)),

@@ -76,7 +76,7 @@ def _sentence(limit: Limit, parts: Parts) -> str:
     if limit == "neither":
         return tr(
             "Neither compute nor memory at half of its peak: the device's own work takes {share} "
-            "of the step, {bounds}; what limits it is the latency of kernels, or small ones.",
+            "of the step, {bounds}; the cause was not measured.",
             **own,
         )
     if limit == "device":

@@ -14,7 +14,7 @@ leg `full`:
    nosync, since at the clocks of leg `full` leg `nosync` would take longer.
 4. Else the device's own work limits: compute or memory, whichever is nearer to its bound while
    the device works (share of the step / share of own work), if at least half of it is reached.
-   With both known and below half: neither; the latency of kernels, or small ones.
+   With both known and below half: neither, and what else limits was not measured.
 5. Whatever the parts do not decide is not told.
 """
 

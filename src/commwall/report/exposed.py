@@ -1,4 +1,5 @@
-"""Exposed communication and overlap on the throughput page: negative, or not told by the legs.
+"""Exposed communication and overlap on the throughput page: what they hold, where they are negative
+or not told by the legs.
 
 Layer: report. Reads and writes no file.
 """
@@ -8,14 +9,52 @@ from collections.abc import Iterator
 import pandas as pd
 
 from commwall.analysis.clocks import APART, highest_clock_hz, slowest_clock_hz
+from commwall.analysis.derive import OVERLAP
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.limits import EXPOSED
+from commwall.analysis.names import PACKED
 from commwall.analysis.wording import signed_share_text
 from commwall.language.translate import quantity_text, tr
-from commwall.report.html import Html, bullets, paragraph
+from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.case import Leg
 from commwall.schema.record import Record
+from commwall.schema.units import time_text
+
+_PARTS = tuple(quantity.metric_id for quantity in PACKED)
+"""Of exposed communication: packing, and the exchange itself."""
+
+
+def exposed_table(page: Page) -> Html:
+    """Exposed communication in its two parts beside the exchange alone, from which overlap follows;
+    nothing where no packing was measured.
+    """
+    own = page.tables.platforms
+    leg_comm = (own["metric"] == "step_time_s") & (own["leg"] == "comm")
+    means = own[own["metric"].isin([EXPOSED.metric_id, *_PARTS, OVERLAP]) | leg_comm]
+    rows = [
+        (str(case), str(label), *cells)
+        for (case, label), line in means.groupby(["case", "label"], sort=False)
+        if (cells := _parts_cells(line.set_index("metric")))
+    ]
+    if not rows:
+        return joined(())
+    heads = (tr("case"), tr("platform"), tr("exposed communication"), tr("of it packing"),
+             tr("of it exchange"), tr("exchange alone"), tr("overlap"), tr("n"))  # fmt: skip
+    words = tr(
+        "Means over the rounds. Overlap = 1 − exchange in it / exchange alone: packing gradients "
+        "into buckets, which no link shortens, is no part of it."
+    )
+    return table(heads, rows, words)
+
+
+def _parts_cells(line: pd.DataFrame) -> tuple[str, ...]:
+    """Cells of one case and platform; none where a part is missing."""
+    if not {*_PARTS, OVERLAP} <= set(line.index):
+        return ()
+    times = (EXPOSED.metric_id, *_PARTS, "step_time_s")
+    shown = (time_text(line["mean"][name]) for name in times)
+    return (*shown, signed_share_text(line["mean"][OVERLAP]), str(line["n"][OVERLAP]))
 
 
 def exposed_note(page: Page) -> Html:
@@ -24,7 +63,7 @@ def exposed_note(page: Page) -> Html:
     """
     rounds = page.tables.rounds[page.tables.rounds["admitted"]]
     low = rounds[(rounds["metric"] == "exposed_comm_time_s") & (rounds["value"] < 0)]
-    over = rounds[(rounds["metric"] == "overlap_ratio") & (rounds["value"] < 0)]
+    over = rounds[(rounds["metric"] == OVERLAP) & (rounds["value"] < 0)]
     cheap = tr("exposed communication is negative, the exchange costs less than noise")
     dear = tr("overlap is negative, full costs more than compute and exchange in turn")
     lines = [
@@ -69,42 +108,47 @@ def _clock_text(records: list[Record], leg: Leg, highest_hz: float | None) -> st
 
 def _negative_overlaps(platforms: pd.DataFrame, over: pd.DataFrame) -> Iterator[str]:
     """What an overlap below 0 means: noise of its legs, or more work, as its interval says."""
-    own = platforms[platforms["metric"] == "overlap_ratio"]
+    own = platforms[platforms["metric"] == OVERLAP]
     for place in over[["platform", "case"]].drop_duplicates().itertuples(index=False):
         ((_, row),) = own[
             (own["platform"] == place.platform) & (own["case"] == place.case)
         ].iterrows()
+        packed = platforms[platforms["metric"] == _PARTS[0]]
+        split = ((packed["platform"] == place.platform) & (packed["case"] == place.case)).any()
         yield tr(
             "{platform}, {case}: {words}",
             platform=row["label"],
             case=row["case"],
-            words=_negative_overlap_text(row),
+            words=_negative_overlap_text(row, "packed" if split else "nosync"),
         )
 
 
-def _negative_overlap_text(row: pd.Series) -> str:
+def _negative_overlap_text(row: pd.Series, alone: Leg) -> str:
     mean = signed_share_text(row["mean"])
     if pd.isna(row["mean_low"]):
         return tr(
             "mean overlap {mean}, without an interval, so that the noise of two legs timed one "
-            "after the other (full − nosync) cannot be told from more work.",
+            "after the other (full − {leg}) cannot be told from more work.",
             mean=mean,
+            leg=alone,
         )
     low, high = signed_share_text(row["mean_low"]), signed_share_text(row["mean_high"])
     if row["mean_high"] < 0:
         return tr(
             "mean overlap {mean} ({low} to {high}) lies below 0, so that it is more than noise: "
-            "DDP's own work, and what the exchange takes from the compute, counts as exposed.",
+            "what the exchange takes from the compute beside it counts as exposed, and without leg "
+            "packed the packing of buckets, too.",
             mean=mean,
             low=low,
             high=high,
         )
     return tr(
         "mean overlap {mean} ({low} to {high}) does not lie below 0, so that rounds below it are "
-        "no more than the noise of two legs timed one after the other (full − nosync).",
+        "no more than the noise of two legs timed one after the other (full − {leg}).",
         mean=mean,
         low=low,
         high=high,
+        leg=alone,
     )
 
 

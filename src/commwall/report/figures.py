@@ -5,7 +5,7 @@ geometric one for positive quantities), with its interval as a line and each rou
 stands beside every row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -40,6 +40,7 @@ GROUP_GAP = 0.6
 COMPUTE = Quantity("step_time_s", "nosync")
 FULL = Quantity("step_time_s", "full")
 EXPOSED = Quantity("exposed_comm_time_s")
+PACKING = Quantity("packing_time_s")
 MOST_ROOM = 3.0
 """An axis ends at this many times its largest round; a longer interval runs out of it."""
 
@@ -98,10 +99,13 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
 
 
 def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
-    """Where a step's time goes: compute, and communication that compute does not hide."""
+    """Where a step's time goes: compute, and communication that compute does not hide, with the
+    packing of its buckets apart where that was measured.
+    """
     full = _of(tables.platforms, FULL)
     parts = {
-        q: _of(tables.platforms, q).set_index(["case", "platform"]) for q in (COMPUTE, EXPOSED)
+        q: _of(tables.platforms, q).set_index(["case", "platform"])
+        for q in (COMPUTE, EXPOSED, PACKING)
     }
     if full.empty or parts[EXPOSED].empty:
         return nothing(tr("Step time: legs full and nosync have no usable values"))
@@ -112,8 +116,11 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         for row, platform in enumerate(own.itertuples()):
             key = (case, platform.platform)
             told = key in parts[EXPOSED].index
-            compute = parts[COMPUTE]["mean"].get(key) if told else None
-            _draw_parts(axes, row, compute, platform.mean, looks[platform.platform])
+            ends = (platform.mean,)
+            if told:
+                compute, packing = (parts[q]["mean"].get(key) for q in (COMPUTE, PACKING))
+                ends = (compute, compute + max(0.0, packing or 0.0), platform.mean)
+            _draw_parts(axes, row, ends, looks[platform.platform])
             _draw_interval(axes, row, platform)
             _draw_rounds(axes, row, rounds, platform.platform, looks)
         row_labels(axes, list(own["label"]))
@@ -337,14 +344,22 @@ def _draw_rounds(axes: Axes, row: float, rounds: pd.DataFrame, platform: str, lo
     )  # fmt: skip
 
 
-def _draw_parts(axes: Axes, row: float, compute: float | None, step: float, look: Look) -> None:
-    """Compute from zero, exposed communication from there on; white where not told apart."""
-    hollow: dict[str, Any] = {"height": 0.55, "color": "white"}
-    if compute is None:
-        axes.barh(row, step, **hollow, edgecolor=MUTED, linestyle=":")
+def _draw_parts(axes: Axes, row: float, ends: Sequence[float], look: Look) -> None:
+    """Compute from zero, then packing and the exchange itself.
+
+    Args:
+        axes: of the panel.
+        row: of the bar.
+        ends: where compute, packing and step end; the step's alone where it is not told apart.
+        look: of the platform.
+    """
+    if len(ends) == 1:
+        axes.barh(row, ends[0], 0.55, color="white", edgecolor=MUTED, linestyle=":")
         return
-    axes.barh(row, compute, height=0.55, color=look.color, alpha=0.85, edgecolor="white")
-    axes.barh(row, step - compute, left=compute, **hollow, hatch="////", edgecolor=look.color)
+    compute, packed, step = ends
+    axes.barh(row, compute, 0.55, color=look.color, alpha=0.85, edgecolor="white")
+    axes.barh(row, packed - compute, 0.55, left=compute, color=look.color, alpha=0.35)
+    axes.barh(row, step - packed, 0.55, left=packed, color="white", edgecolor=look.color)
     if step < compute:
         axes.annotate(tr("negative"), (compute, row - 0.32), fontsize=8, ha="center", color=INK)
 
@@ -352,10 +367,11 @@ def _draw_parts(axes: Axes, row: float, compute: float | None, step: float, look
 def _parts_legend(figure: Figure, *, whole: bool) -> None:
     handles = [
         Patch(facecolor=MUTED, label=tr("compute (leg nosync)")),
-        Patch(facecolor="white", edgecolor=MUTED, hatch="////", label=tr("exposed communication")),
+        Patch(facecolor=MUTED, alpha=0.35, label=tr("exposed: packing of buckets")),
+        Patch(facecolor="white", edgecolor=MUTED, label=tr("exposed: exchange")),
         Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label=tr("not told apart")),
-    ][: 3 if whole else 2]
-    figure.legend(handles=handles, loc="outside lower right", ncols=3, frameon=False, fontsize=9)
+    ][: 4 if whole else 3]
+    figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False, fontsize=9)
 
 
 def _write_n(axes: Axes, row: float, n: int) -> None:

@@ -31,12 +31,7 @@ from commwall.report.style import (
 from commwall.schema.metrics import METRICS
 from commwall.schema.units import time_text
 
-SHARES = (
-    "exposed_comm_share",
-    "host_gap_share",
-    "own_work_share",
-    "mfu",
-)
+SHARES = ("exposed_comm_share", "host_gap_share", "own_work_share")
 MOST_SENTENCES = 6
 """More are folded."""
 
@@ -55,6 +50,7 @@ def limit_table(page: Page) -> Html:
             tr(LIMIT_WORDS[line["limit"]]),
             time_text(line["step_time_s"]),
             *(_share(line[name]) for name in SHARES),
+            _of_bound(line, "mfu"),
             _memory(line),
             str(line["n"]),
         )
@@ -62,7 +58,11 @@ def limit_table(page: Page) -> Html:
     ]
     heads = (tr("case"), tr("platform"), tr("limit"), tr("step"), tr("exposed communication"),
              tr("host gap"), tr("own work"), tr("MFU"), tr("memory"), tr("n"))  # fmt: skip
-    words = tr("What limits a step of leg full: medians of the rounds, shares of the step.")
+    words = tr(
+        "What limits a step of leg full: medians of the rounds, shares of the step. MFU and "
+        "memory: share of the bound over the whole step, and in brackets while the device works, "
+        "which decides."
+    )
     sentences = list(_sentences(own))
     told = bullets(sentences)
     if len(sentences) > MOST_SENTENCES:
@@ -136,7 +136,7 @@ def _draw_step(axes: Axes, row: int, line: dict[str, Any], look: Look) -> None:
     styles: tuple[tuple[str, dict[str, Any]], ...] = (
         ("own_work_share", {"color": look.color, "alpha": 0.85}),
         ("host_gap_share", {"color": MUTED, "alpha": 0.6}),
-        ("exposed_comm_share", {"color": "white", "hatch": "////", "edgecolor": look.color}),
+        ("exposed_comm_share", {"color": "white", "edgecolor": look.color}),
     )
     known = {name: max(0.0, line[name]) for name, _ in styles if not pd.isna(line[name])}
     for name, style in styles:
@@ -153,17 +153,24 @@ def _handles() -> list[Patch]:
     return [
         Patch(facecolor=COLORS[0], label=tr("coloured: the device's own work")),
         Patch(facecolor=MUTED, alpha=0.6, label=tr("grey: the device waits for the host")),
-        Patch(facecolor="white", edgecolor=MUTED, hatch="////", label=tr("exposed communication")),
+        Patch(facecolor="white", edgecolor=MUTED, label=tr("exposed communication")),
         Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label=tr("not told apart")),
     ]
 
 
 def _memory(line: dict[str, Any]) -> str:
     """Share of the memory's bound: measured, else what is counted of it."""
-    least = line["memory_share_least"]
-    if pd.isna(line["memory_share"]) and not pd.isna(least):
-        return tr("{share} or more", share=share_text(least))
-    return _share(line["memory_share"])
+    if pd.isna(line["memory_share"]) and not pd.isna(line["memory_share_least"]):
+        return tr("{share} or more", share=_of_bound(line, "memory_share_least"))
+    return _of_bound(line, "memory_share")
+
+
+def _of_bound(line: dict[str, Any], name: str) -> str:
+    """A share of a bound over the step, and in brackets while the device works."""
+    share, own_work = line[name], line["own_work_share"]
+    if pd.isna(share) or pd.isna(own_work) or own_work <= 0:
+        return _share(share)
+    return f"{share_text(share)} ({share_text(share / own_work)})"
 
 
 def _share(value: float) -> str:

@@ -206,8 +206,9 @@ _ALL = (
         direction="higher",
         kind="derived",
         label="overlap",
-        definition="1 - exposed_comm_time_s / step time of leg `comm`: share of the exchange "
-        "hidden behind compute.",
+        definition="1 - exchange_cost_time_s / step time of leg `comm`: share of the exchange "
+        "hidden behind compute. Packing the gradients into buckets is no part of it; where leg "
+        "`packed` was not measured it is, and exposed_comm_time_s stands for the cost.",
         source=DESIGN,
     ),
     Metric(
