@@ -37,7 +37,8 @@ overview.topic_cards(page, overview.ENERGY)
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, overview.ENERGY.quantity),
-    "Samples per watt-hour: bar = geometric mean over rounds, line = interval, marks = rounds.",
+    "Samples per watt-hour: bar = geometric mean over rounds, line = interval if n > 1, marks = "
+    "rounds.",
 )
 
 # %% [markdown]
@@ -81,7 +82,8 @@ gpu_use.use_table(page)
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("mfu")),
-    "Model FLOPs utilisation: bar = geometric mean over rounds, line = interval, marks = rounds.",
+    "Model FLOPs utilisation: bar = geometric mean over rounds, line = interval if n > 1, marks = "
+    "rounds.",
 )
 
 # %% [markdown]

@@ -41,7 +41,7 @@ overview.topic_cards(page, overview.MEMORY)
 picture(
     figures.quantity_figure(page.tables, page.looks, MEMORY_BANDWIDTH),
     "Memory bandwidth of one process: bar = geometric mean over rounds, line = its confidence "
-    "interval, marks = rounds.",
+    "interval if n > 1, marks = rounds.",
 )
 
 # %% [markdown]
@@ -54,8 +54,9 @@ memory.paths(page)
 
 # %% [markdown]
 # ## Memory bandwidth of each model
-# Traffic of a GPU's own memory while it trains, by the GPU's counter. A step moves the same bytes
-# on every link: a slow link lowers their rate because it lengthens the step, not the reverse.
+# Traffic of a GPU's own memory while it trains, by the GPU's counter, which counts what the
+# exchange reads and writes there as well: bytes of a step differ between links by as much. A slow
+# link lowers the rate above all because it lengthens the step, not the reverse.
 
 # %%
 gpu_use.memory_table(page)
@@ -63,8 +64,8 @@ gpu_use.memory_table(page)
 # %%
 picture(
     gpu_use.memory_figure(page.tables, page.looks),
-    "Memory traffic of one GPU while training: bar = geometric mean over rounds, line = interval, "
-    "marks = rounds.",
+    "Memory traffic of one GPU while training: bar = geometric mean over rounds, line = interval "
+    "if n > 1, marks = rounds.",
 )
 
 # %% [markdown]
@@ -100,4 +101,4 @@ narrative.gaps(page, "memory")
 # ## Provenance
 
 # %%
-narrative.provenance(page, "memory")
+narrative.provenance(page, "memory", "training")

@@ -17,7 +17,7 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import narrative, path_evidence, platforms
+from commwall.report import narrative, path_evidence, platforms, same_machine
 from commwall.report.page import open_page
 
 page = open_page(root, campaign, confidence, language)
@@ -27,7 +27,7 @@ narrative.headline(page)
 # ## Verdict
 
 # %%
-platforms.same_machine(page)
+same_machine.same_machine(page)
 
 # %% [markdown]
 # ## Treatments of the link
@@ -73,7 +73,7 @@ platforms.differences(page)
 # %% [markdown]
 # ## Order of the rounds
 # Within a round the platforms run back to back. Rounds go in pairs, an order drawn from the plan's
-# seed and then its reverse, so that slow drift hits both sides alike.
+# seed and then its reverse.
 
 # %%
 platforms.orders(page)

@@ -36,8 +36,8 @@ overview.verdict_tables(page)
 # %%
 picture(
     figures.ratios_figure(page.tables),
-    "Throughput ratio: line = confidence interval, large mark = geometric mean, small dots = "
-    "rounds, grey = noise floor. Right of 1 the first of the two is faster.",
+    "Throughput ratio: line = confidence interval if n > 1, large mark = geometric mean, small "
+    "dots = rounds, grey = noise floor if known. Right of 1 the first of the two is faster.",
 )
 
 # %% [markdown]
@@ -46,7 +46,7 @@ picture(
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, figures.PRIMARY),
-    "Throughput: bar = geometric mean over rounds, line = its confidence interval, marks = rounds.",
+    "Throughput: bar = geometric mean over rounds, line = interval if n > 1, marks = rounds.",
 )
 
 # %%

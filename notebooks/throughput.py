@@ -43,16 +43,16 @@ narrative.decomposition(page)
 # %%
 picture(
     figures.step_parts_figure(page.tables, page.looks),
-    "Step time, split: solid = compute, pale = packing, white = exchange that compute does not hide; "
-    "line = confidence interval of the whole step (from two rounds on), marks = its rounds.",
+    "Step time, split: solid = compute, pale = packing, white = exchange that compute does not "
+    "hide; line = confidence interval of the whole step if n > 1, marks = its rounds.",
 )
 
 # %%
 picture(
     figures.legs_figure(page.tables, page.looks),
-    "Each leg: full = training step, nosync = without exchange, comm = exchange alone, "
-    "single = one process alone. Bar = geometric mean over rounds, line = "
-    "interval, marks = rounds.",
+    "Each leg: full = training step, nosync = without exchange, packed = the same with the packing "
+    "of buckets, comm = exchange alone, single = one process alone. Bar = geometric mean over "
+    "rounds, line = interval if n > 1, marks = rounds.",
 )
 
 # %% [markdown]
@@ -77,7 +77,7 @@ picture(
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("overlap_ratio")),
-    "Overlap: bar = mean over rounds, line = interval (from two rounds on), marks = rounds. Below 0 "
+    "Overlap: bar = mean over rounds, line = interval if n > 1, marks = rounds. Below 0 "
     "a step took longer than compute and the bare exchange in turn; what that says stands below.",
 )
 
@@ -90,7 +90,8 @@ exposed.exposed_note(page)
 # %%
 picture(
     figures.quantity_figure(page.tables, page.looks, Quantity("scaling_efficiency")),
-    "Scaling efficiency: bar = geometric mean over rounds, line = interval, marks = rounds.",
+    "Scaling efficiency: bar = geometric mean over rounds, line = interval if n > 1, marks = "
+    "rounds.",
 )
 
 # %% [markdown]

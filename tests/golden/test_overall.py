@@ -15,9 +15,9 @@ from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.analysis.verdicts import Verdict
 from commwall.report.method import steps
-from commwall.report.overview import control_text
+from commwall.report.overview import control_text, floor_text
 from commwall.report.page import Page
-from commwall.schema.case import LEGS
+from commwall.schema.case import LEGS, CollectivesCase
 from commwall.schema.record import GpuFacts
 from commwall.schema.result import Gap
 from commwall.stats.paired import paired_ratio
@@ -101,7 +101,8 @@ def test_what_no_case_has_is_not_measured(analysis: Analysis) -> None:
     own = topic_verdicts(analysis, comparison, LATENCY)
     why = "the CPU under the emulated link, not the link, sets the time of 8 B"
     assert own[0].why_none == why
-    assert overall_text(analysis, [own[0]] * 2) == f"not measured, because {why}."
+    both = [own[0], replace(own[0], case=own[1].case)]
+    assert overall_text(analysis, both) == f"not measured, because {why}."
     assert f"all-reduce not measured: {why}." in overall_text(analysis, own, "operation")
 
 
@@ -225,3 +226,28 @@ def test_the_first_topic_is_what_training_is_judged_by() -> None:
 def _with_ratios(verdict: Verdict, a: tuple[float, ...], b: tuple[float, ...]) -> Verdict:
     ratio = paired_ratio(a, b, confidence=0.95)
     return replace(verdict, values_a=tuple(a), values_b=tuple(b), ratio=ratio)
+
+
+def test_each_collective_counts_once(analysis: Analysis) -> None:
+    """A sweep beside a load stands in the table only, whatever its size."""
+    (comparison,) = comparisons(analysis)
+    own = topic_verdicts(analysis, comparison, BUSBW)
+    plan = analysis.evidence.plan
+    assert plan is not None
+    suites = [
+        suite.model_copy(update={"cases": {**suite.cases, "beside": beside}})
+        for suite in plan.suites
+        if isinstance(case := suite.cases.get(own[0].case), CollectivesCase)
+        for beside in [case.model_copy(update={"beside": "matmul", "max_bytes": 2**40})]
+    ]
+    wider = replace(analysis.evidence, plan=plan.model_copy(update={"suites": tuple(suites)}))
+    more = [*own, replace(own[0], case="beside", refused_rounds=1)]
+    found = replace(analysis, evidence=wider)
+    assert overall_text(found, more, "operation") == overall_text(found, own, "operation")
+
+
+def test_a_control_of_another_link_is_said_to_be_one(training: list[Verdict]) -> None:
+    assert floor_text(training).startswith("The same link measured twice")
+    elsewhere = training[0].comparison.model_copy(update={"a": "x", "b": "y"})
+    moved = [replace(verdict, comparison=elsewhere) for verdict in training]
+    assert floor_text(moved).startswith("Another link than these two measured twice")

@@ -24,7 +24,7 @@ from commwall.measure.planning import build_plan, plan_text
 from commwall.measure.startup import prepare
 from commwall.records.comparable import differences
 from commwall.report.page import Page
-from commwall.report.platforms import same_machine_lines
+from commwall.report.same_machine import same_machine_lines
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.record import Record
@@ -32,6 +32,8 @@ from commwall.schema.result import Check, Gap, Mark
 from commwall.schema.treatment import LinkPath
 from commwall.workers.start import between_nodes, interface_to, launch_environment
 from tests import samples
+from tests.golden.gpus import DIRECT
+from tests.golden.gpus import record as gpu_record
 from tests.unit.test_path_proof import on_gpus
 from tests.unit.test_plan_building import H200X2
 from tests.unit.test_supervisor import request_for
@@ -179,6 +181,21 @@ def test_the_page_of_platforms_tells_of_all_nodes() -> None:
     )
     assert any("the same 2 machines, each of one boot" in line for line in lines_of(told, told))
     assert any("training round 1 mix boots" in line for line in lines_of(told, strange))
+
+
+def test_boots_and_gpus_of_suites_are_told_apart() -> None:
+    """Two suites, each of one boot and of GPUs of its own, then training of two boots."""
+    one, two = (gpu_record(DIRECT, round_) for round_ in (1, 2))
+    gpus = tuple(gpu.model_copy(update={"uuid_digest": "f" * 12}) for gpu in one.machine.gpus)
+    other = one.machine.model_copy(update={"boot_digest": "b" * 12, "gpus": gpus})
+    memory = one.model_copy(
+        update={"id": one.id.model_copy(update={"suite": "memory"}), "machine": other}
+    )
+    first, boots, uuids = lines_of(one, two, memory)
+    assert "those of each suite from one" in boots
+    assert uuids == "Suites ran on different GPUs, by their uuids: training; memory."
+    moved = two.model_copy(update={"machine": other})
+    assert "rounds of training contains" in lines_of(one, moved)[1]
 
 
 def lines_of(*records: Record) -> list[str]:

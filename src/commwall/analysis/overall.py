@@ -30,7 +30,7 @@ from commwall.analysis.wording import (
 )
 from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.records.admit import head_of, without_leg
-from commwall.schema.case import CollectivesCase
+from commwall.schema.case import Case, CollectivesCase
 from commwall.schema.plan import Comparison
 from commwall.schema.units import significant
 
@@ -65,7 +65,11 @@ TOPICS = (
     Topic(tr_later("Training throughput"), PRIMARY),
     Topic(tr_later("Training energy"), PER_WATT_HOUR),
     Topic(tr_later("Collectives, bus bandwidth at the largest size"), BUSBW, "operation"),
-    Topic(tr_later("Collectives, latency at the smallest size"), LATENCY, "operation"),
+    Topic(
+        tr_later("Collectives, latency at the smallest size (lower is better)"),
+        LATENCY,
+        "operation",
+    ),
     Topic(tr_later("Memory bandwidth of the largest buffer"), MEMORY_BANDWIDTH, "operation"),
     Topic(tr_later("Parallel strategies, tokens per second"), STRATEGY_TOKENS),
     Topic(tr_later("Inference, tokens generated per second"), DECODE_TOKENS),
@@ -101,10 +105,7 @@ def first_topics(analysis: Analysis) -> Iterator[tuple[Comparison, Topic, list[V
 
 def typical(analysis: Analysis, verdicts: list[Verdict]) -> list[Verdict]:
     """Those on all-reduces, the operation that trains; all where none is one."""
-    plan = analysis.evidence.plan
-    planned = (
-        {name: case for suite in plan.suites for name, case in suite.cases.items()} if plan else {}
-    )
+    planned = _planned(analysis)
     own = [
         verdict
         for verdict in verdicts
@@ -114,10 +115,30 @@ def typical(analysis: Analysis, verdicts: list[Verdict]) -> list[Verdict]:
     return own or verdicts
 
 
+def _planned(analysis: Analysis) -> dict[str, Case]:
+    plan = analysis.evidence.plan
+    return {name: case for s in plan.suites for name, case in s.cases.items()} if plan else {}
+
+
+def _distinct(analysis: Analysis, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Each collective once: of its sweeps one with a ratio, without load, to the largest size."""
+    planned = _planned(analysis)
+    sweeps: dict[object, list[tuple[tuple[bool, bool, int], Verdict]]] = {}
+    for verdict in verdicts:
+        case = planned.get(verdict.case)
+        if isinstance(case, CollectivesCase):
+            rank = (verdict.ratio is not None, case.beside is None, case.max_bytes)
+            sweeps.setdefault(case.collective, []).append((rank, verdict))
+        else:
+            sweeps[object()] = [((False, False, 0), verdict)]
+    return [max(own, key=itemgetter(0))[1] for own in sweeps.values()]
+
+
 def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "case") -> str:
     """All verdicts of one comparison and quantity in one sentence.
 
-    A single verdict gives its own sentence. Winners come first, with how many cases each wins
+    Each collective counts once, however many sweeps of it there are. A single verdict gives its own
+    sentence. Winners come first, with how many cases each wins
     and between which effects; then what cannot tell, then what has no usable round. The sentence
     can follow a colon: it starts with a small letter unless a name has another.
 
@@ -126,6 +147,7 @@ def overall_text(analysis: Analysis, verdicts: Sequence[Verdict], noun: str = "c
         verdicts: of one comparison and quantity, at least one.
         noun: what a case is called.
     """
+    verdicts = _distinct(analysis, verdicts)
     if len(verdicts) == 1:
         return _alone(analysis, verdicts[0])
     comparison = verdicts[0].comparison

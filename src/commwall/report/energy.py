@@ -38,6 +38,8 @@ from commwall.schema.units import significant
 COUNTED, POLLED, IDLE = "power_w", "polled_power_w", "idle_power_w"
 KINDS = (COUNTED, POLLED, IDLE)
 ENERGIES = ("energy_j_per_sample", "energy_above_idle_j_per_sample")
+REST_APART = 0.05
+"""Powers before launches that differ by more are of GPUs that were not at rest [1]. Chosen."""
 MLPERF_RULE = tr_later(
     "NVSwitch, NVLink's cables and network adapters are missing, and no estimate stands in for "
     "them. MLPerf Training bills an interconnect that is not measured with its highest specified "
@@ -165,7 +167,23 @@ def energy_table(page: Page) -> Html:
     if each["rank"].notna().any():
         shown = _energy_rows(each, tr("Each GPU by itself, medians of the rounds."))
         parts.append(folded(tr("Energy and power of each GPU"), shown))
-    return joined(parts)
+    return joined([*parts, *map(paragraph, _idle_texts(page.tables))])
+
+
+def _idle_texts(tables: Tables) -> Iterator[str]:
+    """Where launches of one round began with GPUs that had not come to rest alike."""
+    own = tables.energy[tables.energy["admitted"] & tables.energy["rank"].isna()]
+    ends = own.groupby("round")[IDLE].agg(["min", "max"]).dropna()
+    apart = ends[ends["max"] > (1 + REST_APART) * ends["min"]]
+    for round_, least, most in apart.itertuples():
+        yield tr(
+            "Round {round}: before its launches the GPUs took {least} to {most}, since they had "
+            "not come to rest. Values above idle differ by that between platforms, whatever the "
+            "link; energy per sample does not.",
+            round=round_,
+            least=quantity_text(least, "W"),
+            most=quantity_text(most, "W"),
+        )
 
 
 def powers(tables: Tables) -> pd.DataFrame:

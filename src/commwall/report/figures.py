@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.tables import Tables
 from commwall.language.translate import tr
+from commwall.report.overview import capital
 from commwall.report.style import (
     INK,
     MUTED,
@@ -40,7 +41,7 @@ GROUP_GAP = 0.6
 COMPUTE = Quantity("step_time_s", "nosync")
 FULL = Quantity("step_time_s", "full")
 EXPOSED = Quantity("exposed_comm_time_s")
-PACKING = Quantity("packing_time_s")
+PARTS = (COMPUTE, EXPOSED, Quantity("packing_time_s"))
 MOST_ROOM = 3.0
 """An axis ends at this many times its largest round; a longer interval runs out of it."""
 
@@ -93,20 +94,15 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
             axes.set_title(tr("case {case}", case=title))
     if together:
         platform_legend(figure, values, looks)
-    title = tr("{quantity} per platform", quantity=_capital(quantity.label))
+    title = tr("{quantity} per platform", quantity=capital(quantity.label))
     title_figure(figure, title, emulated=emulated_in(values))
     return figure
 
 
 def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
-    """Where a step's time goes: compute, and communication that compute does not hide, with the
-    packing of its buckets apart where that was measured.
-    """
+    """Where a step's time goes: compute, and exposed communication, of it packing if measured."""
     full = _of(tables.platforms, FULL)
-    parts = {
-        q: _of(tables.platforms, q).set_index(["case", "platform"])
-        for q in (COMPUTE, EXPOSED, PACKING)
-    }
+    parts = {q: _of(tables.platforms, q).set_index(["case", "platform"]) for q in PARTS}
     if full.empty or parts[EXPOSED].empty:
         return nothing(tr("Step time: legs full and nosync have no usable values"))
     cases = list(full.groupby("case", sort=False))
@@ -115,11 +111,10 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         rounds = _admitted(tables, FULL).query("case == @case")
         for row, platform in enumerate(own.itertuples()):
             key = (case, platform.platform)
-            told = key in parts[EXPOSED].index
-            ends = (platform.mean,)
-            if told:
-                compute, packing = (parts[q]["mean"].get(key) for q in (COMPUTE, PACKING))
-                ends = (compute, compute + max(0.0, packing or 0.0), platform.mean)
+            ends = [platform.mean]
+            compute, exposed, packing = (parts[q]["mean"].get(key) for q in PARTS)
+            if exposed is not None:
+                ends = [compute, compute + max(0.0, packing or 0.0), *ends]
             _draw_parts(axes, row, ends, looks[platform.platform])
             _draw_interval(axes, row, platform)
             _draw_rounds(axes, row, rounds, platform.platform, looks)
@@ -345,14 +340,7 @@ def _draw_rounds(axes: Axes, row: float, rounds: pd.DataFrame, platform: str, lo
 
 
 def _draw_parts(axes: Axes, row: float, ends: Sequence[float], look: Look) -> None:
-    """Compute from zero, then packing and the exchange itself.
-
-    Args:
-        axes: of the panel.
-        row: of the bar.
-        ends: where compute, packing and step end; the step's alone where it is not told apart.
-        look: of the platform.
-    """
+    """Compute, packing and exchange by their ends; by one end a step that is not told apart."""
     if len(ends) == 1:
         axes.barh(row, ends[0], 0.55, color="white", edgecolor=MUTED, linestyle=":")
         return
@@ -408,7 +396,3 @@ def emulated_in(table: pd.DataFrame) -> bool:
 def nothing(words: str) -> Figure:
     """A figure without panels whose label says what is missing; `picture` shows it as prose."""
     return Figure(label=words)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -24,6 +24,9 @@ from commwall.schema.use_metrics import AVERAGED, MEAN
 
 OF_MEMORY = (MEMORY_TRAFFIC, MEMORY_SHARE, STEP_TRAFFIC)
 OF_DEVICE = (MEMORY_SHARE, *(Quantity(MEAN + metric.id) for metric in AVERAGED))
+PCIE_RECEIVED = Quantity(MEAN + "pcie_received_bytes_per_s")
+FAR_MORE = 10
+"""Times what another counter reads where a link other than PCIe carries the exchange. Chosen."""
 LEAST = METRICS["memory_share_least"]
 UNMEASURED = tr_later("not measured")
 KEPT_OUT = tr_later("kept out")
@@ -95,7 +98,27 @@ def use_table(page: Page) -> Html:
         "One GPU while training, mean over window and GPUs, median of the rounds; shares are of "
         "the nominal rate or of the time."
     )
-    return joined([table(heads, rows, words), *([why] if why else [])])
+    unknown = map(paragraph, _pcie_texts(page.tables))
+    return joined([table(heads, rows, words), *([why] if why else []), *unknown])
+
+
+def _pcie_texts(tables: Tables) -> Iterator[str]:
+    """Where GPUs count far more from PCIe while they train than anything known sends them."""
+    traffic = tables.traffic[tables.traffic["path"] == "nvlink"]
+    most = traffic.groupby("label")["pcie_received_bytes_per_s"].max().dropna()
+    own = tables.platforms[tables.platforms["metric"] == PCIE_RECEIVED.metric_id]
+    for label, known in most.items():
+        counted = own[own["label"] == label]["median"].max()
+        if counted > FAR_MORE * known:
+            yield tr(
+                "{platform}: {counted} received over PCIe is not explained. Data lie on the device "
+                "and the exchange takes NVLink; during the known transfer another counter "
+                "(nvmlDeviceGetPcieThroughput) read {known} at most. What the counter used here "
+                "(GPM) holds besides copies is not known: conclude nothing from it.",
+                platform=label,
+                counted=quantity_text(counted, "byte/s"),
+                known=quantity_text(known, "byte/s"),
+            )
 
 
 def disturbance_table(page: Page) -> Html:

@@ -41,7 +41,8 @@ FORMULAS = (
         "Of it, packed − nosync is the packing of the buckets, full − packed the exchange itself."
     ),
     tr_later(
-        "Overlap = 1 − exposed communication / comm: the share of the exchange that compute hides."
+        "Overlap = 1 − (full − packed) / comm: the share of the exchange that compute hides; where "
+        "leg packed was not measured, nosync stands for it."
     ),
     tr_later("Scaling efficiency = throughput of full / (processes × throughput of single)."),
     tr_later("A trace is not used: time in a collective contains waiting for the other ranks."),

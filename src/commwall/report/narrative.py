@@ -3,7 +3,7 @@
 Layer: report. Reads and writes no file.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pandas as pd
 
@@ -27,6 +27,7 @@ from commwall.report.html import (
 from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
 from commwall.report.provenance import records_digest, rests_on
+from commwall.report.switch import switched_off_lines
 from commwall.schema.case import MODELS, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
@@ -81,6 +82,7 @@ def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tup
             tr("{treatments}: {what}", treatments=listed(dict.fromkeys(own)), what=lowered(what))
             for what, own in labels.items()
         ),
+        *(() if suite == "memory" else switched_off_lines(analysis)),
         *_absences(analysis, suite),
         *map(tr, NOT_TRAINED if trained else ()),
         *map(tr, NOT_COVERED),
@@ -203,14 +205,14 @@ def _apart(line: pd.DataFrame, reference: pd.DataFrame) -> str:
 
 
 def provenance(page: Page, *suites: SuiteName) -> Html:
-    """Machine, software and dates of the campaign's records, and which of them a page rests on.
+    """Machine, software and dates of the records that a page rests on, and which these are.
 
     Args:
         page: of a campaign.
         suites: whose records it shows; none named are all.
     """
     words = tr("What the records behind this page say; where they differ, every value.")
-    facts = table((tr("what"), tr("found")), list(provenance_rows(page.analysis)), words)
+    facts = table((tr("what"), tr("found")), list(provenance_rows(page.analysis, suites)), words)
     return joined([facts, rests_on(page.analysis, suites)])
 
 
@@ -324,23 +326,26 @@ def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, 
     )
 
 
-def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """What the records of a campaign say of machine, software and dates."""
-    index, records = analysis.evidence.index, analysis.evidence.records
+def provenance_rows(
+    analysis: Analysis, suites: Collection[SuiteName] = ()
+) -> Iterator[tuple[str, str]]:
+    """What the records of some suites, or of all, say of machine, software and dates."""
+    index, every = analysis.evidence.index, analysis.evidence.records
+    records = [record for record in every if not suites or record.id.suite in suites]
     plan = analysis.evidence.plan
     yield tr("campaign"), index.campaign
-    planned = len(index.findings)
+    planned = sum(not suites or finding.suite in suites for finding in index.findings)
     yield tr("records"), tr("{k} of {n} planned", k=len(records), n=planned)
     if plan:
         yield tr("machine of the plan"), plan.machine
         yield tr("emulated links"), tr("yes") if any(map(is_emulated, plan.platforms)) else tr("no")
-    for name, values in _facts(analysis).items():
+    for name, values in _facts(records).items():
         known = list(dict.fromkeys(str(value) for value in values if value is not None))
         if known:
             yield name, clauses(known)
     if records:
         yield tr("measured (UTC)"), measured_text(records)
-        yield tr("digest of all records of the campaign"), records_digest(records)
+        yield tr("digest of all records of the campaign"), records_digest(every)
 
 
 def measured_text(records: Sequence[Record]) -> str:
@@ -350,9 +355,8 @@ def measured_text(records: Sequence[Record]) -> str:
     return tr("{first} to {last}", first=first, last=last)
 
 
-def _facts(analysis: Analysis) -> dict[str, list[object]]:
+def _facts(records: Sequence[Record]) -> dict[str, list[object]]:
     """Each fact with its value in every record; several values are all shown."""
-    records = analysis.evidence.records
     runtimes = [record.software.runtime for record in records if record.software.runtime]
     return {
         tr("CPU"): [_cpu_text(r.machine) for r in records],

@@ -66,8 +66,8 @@ def size_figure(tables: Tables, looks: Looks, quantity: Quantity = BUSBW) -> Fig
             _draw_line(axes, line, looks, str(platform))
         axes.set_label(str(case))
         axes.set_title(tr("case {case}", case=case))
+        axes.legend(frameon=False, fontsize=9)
         _size_axes(axes, quantity)
-    panels[0].legend(frameon=False, fontsize=9)
     label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
     words = tr("{quantity} over message size", quantity=label)
     title_figure(figure, words, emulated=bool(own["emulated"].any()))

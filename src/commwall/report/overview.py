@@ -58,6 +58,10 @@ NO_FLOOR = tr_later("Noise floor: not measured, no treatment is run twice (A/A) 
 DOUBT = tr_later("do not rely on verdicts of this size")
 DOUBT_OF_EACH = tr_later("rely on a verdict only where it is above the floor of its own case")
 CONTROL = tr_later("The same link measured twice, to see what is mere noise (A/A control): {found}")
+CONTROL_ELSEWHERE = tr_later(
+    "Another link than these two measured twice, to see what is mere noise there (A/A control): "
+    "{found}"
+)
 
 OF_CONTROL = {
     "case": tr_later("Every case of the A/A control"),
@@ -236,8 +240,12 @@ def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
 
 def floor_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
     """What the A/A control of some verdicts says, or that there is none."""
-    controls = [verdict.control for verdict in verdicts if verdict.control]
-    return tr(CONTROL, found=control_text(controls, noun)) if controls else tr(NO_FLOOR)
+    found = [(verdict.comparison, verdict.control) for verdict in verdicts if verdict.control]
+    if not found:
+        return tr(NO_FLOOR)
+    own = any(control.comparison.a in (asked.a, asked.b) for asked, control in found)
+    told = control_text([control for _, control in found], noun)
+    return tr(CONTROL if own else CONTROL_ELSEWHERE, found=told)
 
 
 def _held_text(n: int, every: str, wrong: Sequence[str]) -> str:

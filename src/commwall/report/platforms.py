@@ -14,9 +14,8 @@ from commwall.language.translate import clauses, listed, quantity_text, tr, tr_l
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.overview import capital
 from commwall.report.page import Page
-from commwall.report.path_evidence import path_lines
+from commwall.report.switch import switched_off_lines
 from commwall.schema.plan import PlannedPlatform, PlannedSuite
-from commwall.schema.record import Record
 from commwall.schema.treatment import EmulatedLink, NcclVariables, Treatment
 from commwall.schema.units import rate_text, time_text
 
@@ -67,72 +66,6 @@ PROTOCOL = "protocol of suite "
 """Beginning of the names of facts on a suite's protocol."""
 PER_CASE = "software.code_digest"
 """Fact that differs between suites on any machine: each has its own code."""
-
-
-def same_machine(page: Page) -> Html:
-    """Whether the platforms of every round are one machine but for the treatment, and whether
-    traffic took the ways that they claim."""
-    lines = [*same_machine_lines(page), *path_lines(page)]
-    return joined([paragraph(line, "verdict") for line in lines], "card")
-
-
-def same_machine_lines(page: Page) -> Iterator[str]:
-    """Boots and GPUs behind the records, over all and within a round."""
-    records = page.analysis.evidence.records
-    if not records:
-        yield tr("No record: nothing is known of the machine.")
-        return
-    rounds: dict[tuple[str, int], set[object]] = {}
-    for record in records:
-        identity = tuple(
-            (one.boot_digest, tuple(gpu.uuid_digest for gpu in one.gpus)) for one in record.machines
-        )
-        rounds.setdefault((record.id.suite, record.id.round), set()).add(identity)
-    mixed = [
-        tr("{suite} round {round}", suite=suite, round=round_)
-        for (suite, round_), own in rounds.items()
-        if len(own) > 1
-    ]
-    boots = {tuple(one.boot_digest for one in record.machines) for record in records}
-    if None in {boot for own in boots for boot in own}:
-        yield tr("The boots behind the records are not all known.")
-    if mixed:
-        yield tr(
-            "Not one machine: {rounds} mix boots or GPUs; they are not compared.",
-            rounds=listed(mixed),
-        )
-    else:
-        yield _one_machine_text(records)
-    yield _boots_text(len(boots))
-
-
-def _one_machine_text(records: Sequence[Record]) -> str:
-    """What all platforms of a round share."""
-    gpus = any(record.machine.gpus for record in records)
-    same = tr("boot and GPUs") if gpus else tr("boot")
-    nodes = max(len(record.machines) for record in records)
-    if nodes > 1:
-        return tr(
-            "Within every round all platforms are the same {nodes} machines, each of one {same}; "
-            "they differ in the treatment of the link.",
-            nodes=nodes,
-            same=same,
-        )
-    return tr(
-        "Within every round all platforms are one machine, of one {same}; they differ in the "
-        "treatment of the link.",
-        same=same,
-    )
-
-
-def _boots_text(boots: int) -> str:
-    if boots == 1:
-        return tr("All records come from one boot: another machine of this kind may differ.")
-    return tr(
-        "The records come from {boots} boots of this kind of machine, so the spread between "
-        "rounds contains what differs between them.",
-        boots=boots,
-    )
 
 
 def machine(page: Page) -> Html:
@@ -199,7 +132,8 @@ def treatments(page: Page) -> Html:
     rows = [_treatment_row(page, platform) for platform in (plan.platforms if plan else ())]
     heads = (tr("name"), tr("platform"), tr("processes"), tr("link"), tr("stands for"),
              tr("does not cover"))  # fmt: skip
-    return table(heads, rows, tr("Platforms: one machine, different treatments of its link."))
+    shown = table(heads, rows, tr("Platforms: one machine, different treatments of its link."))
+    return joined([shown, *map(paragraph, switched_off_lines(page.analysis))])
 
 
 def left_out(page: Page) -> Html:
@@ -237,7 +171,30 @@ def orders(page: Page) -> Html:
     rows = [row for suite in suites for row in _order_rows(page, suite)]
     heads = (tr("suite"), tr("rounds"), *(f"{place}." for place in range(1, most + 1)))
     words = tr("Order of the platforms, drawn from the plan's seed, back to back within a round.")
-    return table(heads, rows, words)
+    return joined([table(heads, rows, words), *map(paragraph, _drift_texts(page))])
+
+
+def _drift_texts(page: Page) -> Iterator[str]:
+    """Whether the rounds measured so far balance a slow drift."""
+    rounds: dict[str, set[int]] = {}
+    for record in page.analysis.evidence.records:
+        rounds.setdefault(record.id.suite, set()).add(record.id.round)
+    plan = page.analysis.evidence.plan
+    compared = [
+        s.suite for s in (plan.suites if plan else ()) if len(s.orders[:1] and s.orders[0]) > 1
+    ]
+    single = [suite for suite in compared if len(rounds.get(suite, ())) == 1]
+    paired = [suite for suite in compared if len(rounds.get(suite, ())) > 1]
+    if paired:
+        yield tr(
+            "Over a pair of rounds a slow drift weighs on both sides alike ({suites}).",
+            suites=listed(paired),
+        )
+    if single:
+        yield tr(
+            "One round alone does not tell a slow drift from the link ({suites}).",
+            suites=listed(single),
+        )
 
 
 def _order_rows(page: Page, suite: PlannedSuite) -> Iterator[tuple[str, ...]]:

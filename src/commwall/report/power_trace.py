@@ -35,10 +35,12 @@ def trace_figure(tables: Tables, looks: Looks) -> Figure:
         return nothing(tr(NO_TIMES))
     shown = pd.concat(traces)
     cases = list(shown.groupby("case", sort=False))
+    places = {platform: place for place, platform in enumerate(dict.fromkeys(shown["platform"]))}
     figure, panels = new_figure(2.2 + LEGEND_IN / len(cases) for _ in cases)
     for axes, (case, own) in zip(panels, cases, strict=True):
-        for place, (platform, line) in enumerate(own.groupby("platform", sort=False)):
-            _draw(axes, line, looks[str(platform)], LINES[place % len(LINES)])
+        for platform, line in own.groupby("platform", sort=False):
+            style = LINES[places[platform] % len(LINES)]
+            _draw(axes, line, looks[str(platform)], style)
         axes.set_title(tr("case {case}, round {round}", case=case, round=own["round"].iloc[0]))
         value_axis(axes, METRICS[TIME], label=tr("time since the window began"))
         axes.set_ylabel(tr("all GPUs [W]"))

@@ -6,6 +6,7 @@ Layer: report. Reads `config/facts/busbw.yaml` through `commwall.records`.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from commwall.analysis.result import Analysis
 from commwall.analysis.wording import share_text
 from commwall.language.translate import quantity_text, tr
 from commwall.records.hardware import read_achieved
@@ -15,8 +16,26 @@ from commwall.schema.achieved import Achieved, AchievedFile
 from commwall.schema.record import Record
 
 VARIABLE = "NCCL_NVLS_ENABLE"
+OFF = {VARIABLE: "0", "NVSHMEM_DISABLE_NVLS": "1", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1"}
+"""Variables that keep libraries from the switch, with the value that does."""
 _FEW = 4
 """So many GPUs gain nothing by it where somebody looked."""
+
+
+def switched_off_lines(analysis: Analysis) -> Iterator[str]:
+    """That NCCL was kept from the switch, with all variables that keep libraries from it."""
+    taken = [record.software.variables for record in analysis.evidence.records]
+    off = [own for own in taken if own.get(VARIABLE) == OFF[VARIABLE]]
+    if off:
+        names = [name for name, value in OFF.items() if any(own.get(name) == value for own in off)]
+        yield tr(
+            "Reduction in the NVLink switch (NVLS): off by {variables} in the environment of "
+            "{off} of {all} records, whatever the treatment; a link as the machine offers it is "
+            "meant without it.",
+            variables=", ".join(f"{name}={OFF[name]}" for name in names),
+            off=len(off),
+            all=len(taken),
+        )
 
 
 def switch_note(page: Page, root: str | Path) -> Html:

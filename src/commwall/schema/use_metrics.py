@@ -101,8 +101,8 @@ USE_METRICS = (
         "byte",
         "neither",
         "memory traffic of a step",
-        "memory_traffic_bytes_per_s times the mean step time of leg `full`. The work is the same "
-        "on every link, so that a slow one lowers the rate and not these bytes.",
+        "memory_traffic_bytes_per_s times the mean step time of leg `full`. The "
+        "exchange's own traffic is among it, and differs between links.",
         DESIGN,
     ),
     *map(_mean, AVERAGED),
