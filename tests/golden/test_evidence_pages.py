@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.result import analyse_campaign
+from commwall.analysis.tables import Tables
 from commwall.report.energy import energy_table
 from commwall.report.exposed import exposed_table
 from commwall.report.gpu_use import use_table
@@ -61,7 +62,8 @@ def test_the_deciding_share_of_a_bound_stands_beside_that_of_the_step(tmp_path: 
     write_campaign(tmp_path, lambda golden: golden)
     page = open_page(tmp_path, CAMPAIGN, 0.95)
     limits = page.tables.limits.assign(own_work_share=0.5, memory_share=0.3)
-    shown = limit_table(replace(page, tables=replace(page.tables, limits=limits))).markup
+    tables = Tables(**{**vars(page.tables), "limits": limits})
+    shown = limit_table(replace(page, tables=tables)).markup
     assert "30.0 % (60.0 %)" in shown
 
 
@@ -89,6 +91,6 @@ def test_a_switch_that_is_off_is_named_with_its_variables(tmp_path: Path) -> Non
 def test_provenance_is_that_of_the_suites_shown(tmp_path: Path) -> None:
     layout = operations.write_campaign(tmp_path)
     analysis = analyse_campaign(layout, layout.campaigns()[0], 0.95)
-    every, memory = (dict(provenance_rows(analysis, suites)) for suites in ((), ("memory",)))
+    every, memory = dict(provenance_rows(analysis)), dict(provenance_rows(analysis, ["memory"]))
     assert every["protocol"] == "memory 1; collectives 1" and memory["protocol"] == "memory 1"
     assert int(memory["records"].split()[0]) < int(every["records"].split()[0])
