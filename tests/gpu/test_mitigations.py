@@ -7,8 +7,8 @@ from statistics import median
 import pytest
 
 torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    pytest.skip("needs a CUDA device", allow_module_level=True)
+if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+    pytest.skip("needs two CUDA devices", allow_module_level=True)
 
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import Windows
