@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CAP_SYS_ADMIN = 21
-"""The capability to mount; root has it but in a container.
+"""The capability to mount; root has it, but not in every container.
 
 Source: capabilities(7); linux/capability.h.
 """
@@ -68,7 +68,7 @@ def why_not() -> str | None:
         return "no program mount"
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     effective = int(status.partition("CapEff:")[2].split()[0], 16)
-    return None if effective >> CAP_SYS_ADMIN & 1 else "only root may, and not in every container"
+    return None if effective >> CAP_SYS_ADMIN & 1 else "no capability to (CAP_SYS_ADMIN)"
 
 
 def _mount(*words: str) -> str:

@@ -68,7 +68,7 @@ def test_a_lock_that_changes_while_a_campaign_is_measured_mixes_nothing(fresh: C
     fresh.configure(environments={})
     fresh.wish({"act": "sleep", "round": 1, "platform": "slow", "seconds": 3})
     process = fresh.start("--cores", "2", "measure")
-    wait_until(fresh.begun)
+    wait_until(fresh.begun, 60)
     lock = fresh.root / "envs/bench.lock"
     edit(lock, "typer==", "typer==1")
     changed = finish(process)
