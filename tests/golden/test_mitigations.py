@@ -6,12 +6,14 @@ import pytest
 
 from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
 from commwall.analysis.mitigations.forecast import BY_LEGS, forecast_s, modelled_s, wire_share
+from commwall.analysis.mitigations.prices import Price
 from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.steps.inputs import MeasuredStep
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.schema.mitigation import Mitigation
+from commwall.stats.intervals import Interval
 from tests.golden.build import SLOW
 from tests.golden.mitigations import CAMPAIGN, LEGS_MS, write_campaign
 
@@ -86,15 +88,34 @@ def test_quantised_gradients_save_less_with_every_rank(ranks: int, share: float)
 
 
 def test_prices_are_told_from_none_by_their_interval(slow: dict[str, Effect]) -> None:
-    half = T_OF_3 * 0.01 / 3**0.5
-    for name, mean, free in (("bfloat16", 0.0, True), ("int8", 0.03, False)):
+    for name, mean, spread, verdict in (
+        ("bfloat16", 0.0, 0.004, "free"),
+        ("int8", 0.03, 0.01, "loss"),
+    ):
         price = slow[name].price
         assert price is not None and price.interval is not None
-        assert (price.mean_nat, price.free) == (pytest.approx(mean), free)
-        assert price.interval.low == pytest.approx(mean - half)
+        assert (price.mean_nat, price.verdict) == (pytest.approx(mean), verdict)
+        assert price.interval.low == pytest.approx(mean - T_OF_3 * spread / 3**0.5)
         assert price.gradient_error == pytest.approx(0.2)
-    assert slow["static"].price is not None and slow["static"].price.free
+    assert slow["static"].price is not None and slow["static"].price.verdict == "free"
     assert slow["onebit"].price is None
+
+
+@pytest.mark.parametrize(
+    ("differences_nat", "ends_nat", "verdict"),
+    [
+        ((-0.3, 0.3), (-3.8, 3.8), "unsettled"),  # reaches 0, and any loss
+        ((-0.001,), None, "unsettled"),
+        ((0.001, 0.001), None, "loss"),
+        ((0.0, 0.0), None, "free"),
+        ((0.001, 0.002), (-0.005, 0.008), "free"),
+    ],
+)
+def test_a_wide_interval_is_no_price_of_none(
+    differences_nat: tuple[float, ...], ends_nat: tuple[float, float] | None, verdict: str
+) -> None:
+    around = Interval(*ends_nat, "student-t") if ends_nat else None
+    assert Price(differences_nat, around, None).verdict == verdict
 
 
 def test_first_is_what_wins_most_at_no_price(slow: dict[str, Effect]) -> None:

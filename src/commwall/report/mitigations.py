@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
 from commwall.analysis.mitigations.forecast import FORMULAS
+from commwall.analysis.mitigations.prices import MOST_FREE_NAT
 from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.mitigations.words import mitigation_text, workload_text
 from commwall.analysis.wording import share_text, signed_share_text
@@ -40,9 +41,10 @@ ROUNDING = 1e-6
 """Chosen: float32 sums in another order differ by less [1]."""
 NOTHING = tr_later("No mitigation has a usable round and a measured price.")
 RULE = tr_later(
-    "Named first is, of the mitigations that are faster for certain and whose price the seeds do "
-    "not tell from none, the one that wins most of the gap. The intervals are not corrected for "
-    "choosing the best of several."
+    "Named first is, of the mitigations that are faster for certain and free, the one that wins most "
+    "of the gap. Free: the interval of the price reaches 0 and ends below {limit} nat, a hundredth "
+    "of what the small task's training wins. The intervals are not corrected for choosing the best "
+    "of several."
 )
 NOT_COVERED = (
     tr_later(
@@ -74,7 +76,7 @@ def first_card(page: Page) -> Html:
             groups.setdefault((effect.workload, effect.record.id.platform), []).append(effect)
     told = [_first_text(page, own) for own in groups.values() if own[0].against]
     lines = told or [_first_text(page, own) for own in groups.values()] or [tr(NOTHING)]
-    rule = [paragraph(tr(RULE))] if told else []
+    rule = [paragraph(tr(RULE, limit=significant(MOST_FREE_NAT, 1)))] if told else []
     return joined([*(paragraph(line, "verdict") for line in lines), *rule], "card")
 
 
@@ -85,8 +87,7 @@ def _first_text(page: Page, own: list[Effect]) -> str:
     where = tr("{workload}, on {platform}", workload=workload, platform=platform)
     if first is None:
         return tr(
-            "{where}: none of {n} mitigations is faster for certain at a price that is not told "
-            "from none.",
+            "{where}: none of {n} mitigations is faster for certain and free.",
             where=where,
             n=len(own),
         )
@@ -194,9 +195,14 @@ def _price_text(row: dict[str, Any]) -> str:
     if not row["seeds"]:
         return tr("none: same arithmetic")
     shown = _around(row, ("price_nat", "price_low_nat", "price_high_nat"), _signed)
-    if row["free"]:
-        return tr("{price}; {n} seeds", price=shown, n=row["seeds"])
-    return tr("{price}, a loss; {n} seeds", price=shown, n=row["seeds"])
+    return tr(_PRICES[row["price_verdict"]], price=shown, n=row["seeds"])
+
+
+_PRICES = {
+    "free": tr_later("{price}; {n} seeds"),
+    "loss": tr_later("{price}, a loss; {n} seeds"),
+    "unsettled": tr_later("{price}, not settled; {n} seeds"),
+}
 
 
 def _signed(value: float) -> str:
@@ -251,9 +257,9 @@ def effects_figure(page: Page) -> Figure:
 
 
 def _draw(axes: Axes, own: pd.DataFrame, color: str) -> None:
-    """Bars from zero with intervals; a price that is told from none is hatched."""
+    """Bars from zero with intervals; what is not free is hatched."""
     for place, row in enumerate(own.to_dict("records")):
-        hatch = "" if row["free"] else "///"
+        hatch = "" if row["price_verdict"] == "free" else "///"
         axes.barh(place, row["recovered"], 0.6, color=color, hatch=hatch, edgecolor="white")
         if not pd.isna(row["recovered_low"]):
             axes.plot([row["recovered_low"], row["recovered_high"]], [place] * 2, color=INK, lw=1.4)

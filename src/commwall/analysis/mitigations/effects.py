@@ -262,11 +262,11 @@ def _workload(case: Workload) -> str:
 
 
 def first_to_do(own: Iterable[Effect]) -> Effect | None:
-    """The mitigation to begin with: of those whose price is not told from none, the one that wins
-    most, by its share of the gap or, where no gap is known, by its speed-up. None if there is none
-    that the rounds tell from no gain.
+    """The mitigation to begin with: of those that are free, the one that wins most, by its share of
+    the gap or, where no gap is known, by its speed-up. None if there is none that the rounds tell
+    from no gain.
     """
-    free = [e for e in own if e.price and e.price.free and gains(e)]
+    free = [e for e in own if e.price and e.price.verdict == "free" and gains(e)]
     return max(free, key=_gain, default=None)
 
 

@@ -51,14 +51,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "price_high_nat": NUMBER,
         "seeds": COUNT,
         "gradient_error": NUMBER,
-        "free": TRUTH,
+        "price_verdict": TEXT,
         "why_no_price": TEXT,
     }
 }
 """Columns with their types: `speedup` and `forecast` are times of a sample without the mitigation
 over times with it, `energy` is energy of a sample with it over without, all geometric means over
-rounds; `recovered` is the mean share of the gap to platform `against`. `free` says that the seeds
-do not tell the price from none."""
+rounds; `recovered` is the mean share of the gap to platform `against`. `price_verdict` is
+free, loss or unsettled."""
 DESCRIPTIONS = {
     "mitigations": "what each mitigation gives on its platform, beside its forecast and its price",
 }
@@ -132,5 +132,5 @@ def _price(effect: Effect) -> Row:
         "price_high_nat": around.high if around else None,
         "seeds": len(price.differences_nat),
         "gradient_error": price.gradient_error,
-        "free": price.free,
+        "price_verdict": price.verdict,
     }
