@@ -8,14 +8,19 @@ from commwall.analysis.mitigations.effects import Effect, Share, effects, first_
 from commwall.analysis.mitigations.forecast import BY_LEGS, forecast_s, modelled_s, wire_share
 from commwall.analysis.mitigations.prices import Price
 from commwall.analysis.mitigations.table import mitigation_table
+from commwall.analysis.mitigations.words import tried_text
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.steps.inputs import MeasuredStep
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.schema.mitigation import Mitigation
+from commwall.schema.plan import Comparison, PlannedPlatform, PlannedSuite
+from commwall.schema.treatment import Label, NcclVariables
 from commwall.stats.intervals import Interval
-from tests.golden.build import SLOW
-from tests.golden.mitigations import CAMPAIGN, LEGS_MS, write_campaign
+from tests import samples
+from tests.golden.build import SLOW, steps
+from tests.golden.mitigations import CAMPAIGN, LEGS_MS, STEPS, plan, write_campaign
+from tests.golden.planned import planned_record
 
 T_OF_3 = 4.302653
 """Student's t for 3 values at 95 %."""
@@ -125,6 +130,53 @@ def test_first_is_what_wins_most_at_no_price(slow: dict[str, Effect]) -> None:
     del own["bfloat16"]
     # 8 bit costs loss, 1 bit has no price, and the rounds do not tell the static graph's gain.
     assert first_to_do(own.values()) is None
+
+
+def test_variables_are_held_against_the_platform_that_does_not_set_them(tmp_path: Path) -> None:
+    label = Label(title="staged", stands_for="a bound", does_not_cover="anything else")
+    staged = {"NCCL_P2P_DISABLE": "1"}
+    variables = {"direct": {}, "staged": staged, "tuned": staged | {"NCCL_MIN_CTAS": "16"}}
+    times_ms = {"direct": (100, 75), "staged": (200, 150), "tuned": (180, 130)}
+    asked = plan().model_copy(
+        update={
+            "platforms": tuple(
+                PlannedPlatform(
+                    name=name, device="cpu", world_size=2, path=None if name == "direct" else "host_staged",
+                    treatment=NcclVariables(label=label.model_copy(update={"title": name}), variables=own),
+                )
+                for name, own in variables.items()
+            ),
+            "comparisons": (Comparison(a="direct", b="staged"),),
+            "suites": (
+                PlannedSuite(
+                    suite="mitigations", cases=STEPS,
+                    platforms=dict.fromkeys(variables, ("bfloat16",)), orders=(tuple(variables),) * 2,
+                ),
+            ),
+        }
+    )  # fmt: skip
+    records = [
+        planned_record(
+            asked, name, "bfloat16", round_,
+            series=tuple(steps(dict(zip(("full", "mitigated"), times_ms[name], strict=True)))),
+        )
+        for name in variables
+        for round_ in (1, 2)
+    ]  # fmt: skip
+    layout = samples.write_campaign(tmp_path, asked, records)
+    samples.write_index(layout, CAMPAIGN)
+    analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
+    found = {tried_text(e.tried): e for e in effects(analysis) if e.baseline == "staged"}
+    assert list(found) == [
+        "bfloat16 exchange", "NCCL_MIN_CTAS=16", "bfloat16 exchange, NCCL_MIN_CTAS=16"
+    ]  # fmt: skip
+    for words, share in (("NCCL_MIN_CTAS=16", 0.2), ("bfloat16 exchange, NCCL_MIN_CTAS=16", 0.7)):
+        recovered = found[words].recovered
+        assert isinstance(recovered, Share) and recovered.mean == pytest.approx(share)
+        assert found[words].speedup.n == 2 and isinstance(found[words].forecast, str)
+    alone = found["NCCL_MIN_CTAS=16"].price
+    assert alone is not None and alone.verdict == "free"
+    assert set(mitigation_table(analysis)["baseline"]) == {"direct", "staged"}
 
 
 def test_the_table_says_why_a_value_is_absent(analysis: Analysis) -> None:

@@ -15,7 +15,7 @@ from commwall.analysis.mitigations.effects import Effect, Share, effects, first_
 from commwall.analysis.mitigations.forecast import FORMULAS
 from commwall.analysis.mitigations.prices import MOST_FREE_NAT
 from commwall.analysis.mitigations.table import mitigation_table
-from commwall.analysis.mitigations.words import mitigation_text, workload_text
+from commwall.analysis.mitigations.words import tried_text, workload_text
 from commwall.analysis.wording import share_text, signed_share_text
 from commwall.language.translate import around_text, listed, tr, tr_later
 from commwall.report.figures import nothing
@@ -55,8 +55,9 @@ NOT_COVERED = (
     tr_later("Each mitigation is tried alone unless its name lists several: gains do not add up."),
     tr_later("Binding moves threads only: memory that was pinned before stays where it is."),
     tr_later(
-        "NCCL variables are read once a process, so that they are platforms of their own; "
-        "`commwall tune` tries them."
+        "NCCL variables are read once a process, so that they have launches of their own, and are "
+        "held against the step without them of another launch of the same round: no turns make up "
+        "for a drift between the two."
     ),
     tr_later("Peak memory is not compared: both steps are in memory at once."),
 )
@@ -73,7 +74,7 @@ def first_card(page: Page) -> Html:
     groups: dict[tuple[str, str], list[Effect]] = {}
     for effect in effects(page.analysis):
         if effect.price:
-            groups.setdefault((effect.workload, effect.record.id.platform), []).append(effect)
+            groups.setdefault((effect.workload, effect.baseline), []).append(effect)
     told = [_first_text(page, own) for own in groups.values() if own[0].against]
     lines = told or [_first_text(page, own) for own in groups.values()] or [tr(NOTHING)]
     rule = [paragraph(tr(RULE, limit=significant(MOST_FREE_NAT, 1)))] if told else []
@@ -83,7 +84,7 @@ def first_card(page: Page) -> Html:
 def _first_text(page: Page, own: list[Effect]) -> str:
     """The sentence on one workload and platform."""
     names, first = page.analysis.names, first_to_do(own)
-    workload, platform = workload_text(own[0].case), names[own[0].record.id.platform]
+    workload, platform = workload_text(own[0].case), names[own[0].baseline]
     where = tr("{workload}, on {platform}", workload=workload, platform=platform)
     if first is None:
         return tr(
@@ -94,7 +95,7 @@ def _first_text(page: Page, own: list[Effect]) -> str:
     return tr(
         "{where}: first {mitigation}; {won}.",
         where=where,
-        mitigation=mitigation_text(first.mitigation),
+        mitigation=tried_text(first.tried),
         won=_won_text(names, first),
     )
 
@@ -131,7 +132,7 @@ def effects_table(page: Page) -> Html:
             tr("{workload}, {platform}", workload=workload, platform=label),
             [("", tuple(_cells(row))) for row in _sorted(of)],
         )
-        for (workload, label), of in own.groupby(["workload", "label"], sort=False)
+        for (workload, label), of in own.groupby(["workload", "baseline"], sort=False)
     ]
     heads = (
         tr("mitigation"),
@@ -244,7 +245,7 @@ def effects_figure(page: Page) -> Figure:
     if own.empty:
         return nothing(tr("Share of the gap: no mitigation has one, see what is missing"))
     panels = [(name, pd.DataFrame(_sorted(of)))
-              for name, of in own.groupby(["workload", "label"], sort=False)]  # fmt: skip
+              for name, of in own.groupby(["workload", "baseline"], sort=False)]  # fmt: skip
     figure, axes_of = new_figure(panel_height(len(of), of["mitigation"]) for _, of in panels)
     look = next(iter(looks_of(["mitigated"]).values()))
     for axes, ((workload, label), of) in zip(axes_of, panels, strict=True):
@@ -286,7 +287,10 @@ def missing(page: Page) -> Html:
     if not reasons:
         return paragraph(tr("Every mitigation has a share, a forecast, an energy and a price."))
     every = tr("all")
-    places = {w: every if len(own) == len(table) else listed(own) for w, own in reasons.items()}
+    places = {
+        w: every if len(own) == len(table) else listed(dict.fromkeys(own))
+        for w, own in reasons.items()
+    }
     return bullets(
         tr("{what} ({where}).", what=told, where=where) for told, where in places.items()
     )
