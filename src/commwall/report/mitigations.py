@@ -41,10 +41,10 @@ ROUNDING = 1e-6
 """Chosen: float32 sums in another order differ by less [1]."""
 NOTHING = tr_later("No mitigation has a usable round and a measured price.")
 RULE = tr_later(
-    "Named first is, of the mitigations that are faster for certain and free, the one that wins most "
-    "of the gap. Free: the interval of the price reaches 0 and ends below {limit} nat, a hundredth "
-    "of what the small task's training wins. The intervals are not corrected for choosing the best "
-    "of several."
+    "Named first is, of the mitigations that are faster for certain and free, the one that wins "
+    "most of the gap. Free: the interval of the price reaches 0 and ends below {limit} nat, a "
+    "hundredth of what the small task's training wins. The intervals are not corrected for "
+    "choosing the best of several."
 )
 NOT_COVERED = (
     tr_later(

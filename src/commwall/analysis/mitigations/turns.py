@@ -1,8 +1,8 @@
 """Steps with something tried and the unmitigated steps they are held against, round by round.
 
-Layer: analysis. Reads no file. An option of the step is held against the unmitigated step of its own
-launch. NCCL's variables are read once a process: a platform that sets more of them than another on
-the same way is that one with the variables tried, and its steps are held against the unmitigated
+Layer: analysis. Reads no file. An option of the step is held against the unmitigated step of its
+own launch. NCCL's variables are read once a process: a platform that sets more of them than another
+on the same way is that one with the variables tried, and its steps are held against the unmitigated
 step of the other platform in the same round.
 """
 
@@ -52,7 +52,7 @@ class Turn:
 
 
 Group = tuple[str, str, str, Tried]
-"""Baseline, workload, case (none for variables alone, which several cases tell) and what is tried."""
+"""Baseline, workload, case (none for variables alone, which several cases tell), what is tried."""
 
 
 class Turns:

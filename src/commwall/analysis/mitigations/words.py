@@ -3,8 +3,8 @@
 Layer: analysis. Reads and writes no file.
 """
 
-from commwall.language.translate import listed, said, tr
 from commwall.analysis.mitigations.turns import Tried
+from commwall.language.translate import listed, said, tr
 from commwall.schema.mitigation import Mitigation
 from commwall.schema.workload import Workload
 
