@@ -74,7 +74,8 @@ def _tune(arguments: argparse.Namespace) -> int:
     choice = choose(workload, place, arguments.price, settings, read_variables(root))
     for line in choice.left_out:
         print(f"not tried  {line}")
-    prices = _prices(root, campaign_id(campaign, machine.facts.fingerprint))
+    layout, confidence = Layout(root), resolved_config(root).confidence
+    prices = _prices(layout, campaign_id(campaign, machine.facts.fingerprint), confidence)
     gpus = tuple(g.uuid_digest for g in machine.facts.gpus[: platform.per_node])
     gpus = gpus if platform.device == "cuda" else ()
     with device_locks(gpus or ("cpu",)) as locks:
@@ -180,11 +181,10 @@ def _tuner(
     return Tuner(workload, platform, request, launch, lambda line: print(line, flush=True), price)
 
 
-def _prices(root: Path, campaign: str) -> PriceList:
+def _prices(layout: Layout, campaign: str, confidence: float) -> PriceList:
     """What the campaign's records on this machine say of prices."""
-    confidence = resolved_config(root).confidence
     try:
-        analysis = analyse_campaign(Layout(root), campaign, confidence)
+        analysis = analyse_campaign(layout, campaign, confidence)
     except CommwallError as error:
         print(f"no prices  {error.what}; `commwall index {campaign}` follows a measurement")
         return PriceList((), confidence=confidence, seed=0)
