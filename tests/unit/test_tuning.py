@@ -186,6 +186,17 @@ def test_a_time_that_does_not_suffice_is_refused_with_the_time_that_would(
     assert "--within" in str(error.value) and "or more" in str(error.value)
 
 
+def test_what_there_is_no_time_for_is_named_and_the_likeliest_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found, _ = searched(monkeypatch, tmp_path, platform("slow", 2e7), within_s=60)
+    told = [line for line in found.evidence.left_out if "no time" in line]
+    assert told and "bfloat16 exchange" in {each.words for each in found.evidence.candidates}
+    assert not {line.partition(": no")[0] for line in told} & {
+        each.words for each in found.evidence.candidates
+    }
+
+
 def test_the_files_say_what_was_found_and_from_what(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ class Choice:
     """What is tried, and what is not."""
 
     candidates: tuple[Candidate, ...]
+    """What is likely to gain most first, NCCL variables last."""
     left_out: tuple[str, ...]
     """Settings and why they are not tried, one a line."""
 
@@ -115,33 +116,35 @@ def choose(
 
 
 def _options(workload: StepCase, price: PriceLevel) -> Iterator[dict[str, Any]]:
-    """Combinations of options, single ones and those that may add up."""
+    """Single options and those that may add up, what is likely to gain most first."""
     larger = {"bucket_bytes": BUCKET_FACTOR * workload.bucket_bytes}
+    smaller = {"bucket_bytes": max(1, workload.bucket_bytes // BUCKET_FACTOR)}
+    halved, rarer = {"exchange": "bfloat16"}, {"accumulate": 4}
     beside, static = {"overlap_optimizer": True}, {"static_graph": True}
-    plain: list[dict[str, Any]] = [
-        larger,
-        {"bucket_bytes": max(1, workload.bucket_bytes // BUCKET_FACTOR)},
-        beside,
-        static,
-        {"copied_gradients": True},
-        {"numa": "near"},
-        *({"step_mode": mode} for mode in RECORDED if mode != workload.step_mode),
+    ranked: list[tuple[PriceLevel, dict[str, Any]]] = [
+        ("rounding", halved),
+        ("any", halved | rarer),
+        ("any", {"local_steps": 8, "outer": "nesterov"}),
+        ("rounding", halved | beside),
+        ("none", beside),
+        ("any", {"exchange": "int8"}),
+        ("any", rarer),
+        ("none", larger),
+        ("rounding", halved | larger),
+        ("none", static),
+        ("none", {"numa": "near"}),
+        ("any", {"batch_times": 2}),
+        ("any", {"exchange": "onebit"}),
+        ("any", {"exchange": "powersgd", "rank": 4, "step_mode": "compile"}),
+        ("rounding", halved | larger | beside),
+        ("rounding", {"exchange": "float16"}),
+        ("none", smaller),
+        ("rounding", halved | static),
+        ("none", {"copied_gradients": True}),
+        *(("none", {"step_mode": mode}) for mode in RECORDED if mode != workload.step_mode),
     ]
-    more = ({}, larger, beside, static, larger | beside)
-    rounded = [{"exchange": "bfloat16"} | own for own in more]
-    rounded += [{"exchange": "float16"}]
-    lossy: list[dict[str, Any]] = [
-        {"exchange": "int8"},
-        {"exchange": "onebit"},
-        {"exchange": "powersgd", "rank": 4, "step_mode": "compile"},
-        {"accumulate": 4},
-        {"accumulate": 4, "exchange": "bfloat16"},
-        {"local_steps": 8, "outer": "nesterov"},
-        {"batch_times": 2},
-    ]
-    for level, options in zip(PRICE_LEVELS, (plain, rounded, lossy), strict=True):
-        if PRICE_LEVELS.index(level) <= PRICE_LEVELS.index(price):
-            yield from options
+    allowed = PRICE_LEVELS[: PRICE_LEVELS.index(price) + 1]
+    yield from (options for level, options in ranked if level in allowed)
 
 
 def _barred(own: Mitigation, workload: StepCase, place: Place) -> str | None:

@@ -29,6 +29,8 @@ from commwall.schema.units import significant, time_text
 LEAST_WINDOW_S = 0.4
 """Chosen: a shorter window holds too few steps to say anything [s]."""
 SAME_ARITHMETIC = "none: same arithmetic"
+FEWEST = 4
+"""Chosen: a search among fewer candidates is none."""
 FILLER = Mitigation(static_graph=True)
 """Runs where only the unmitigated step of a launch is of interest."""
 Variables = tuple[tuple[str, str], ...]
@@ -77,10 +79,11 @@ class Tuner:
             PlanError: if the time does not suffice for a look at every candidate.
             LaunchError: if workers cannot be started or ended.
         """
-        began_s, count = time.monotonic(), len(choice.candidates)
+        began_s = time.monotonic()
         self._compile(choice)
-        costs = self._costs(choice)
         left_s = within_s - (time.monotonic() - began_s)
+        choice = self._affordable(choice, left_s)
+        costs, count = self._costs(choice), len(choice.candidates)
         schedule = schedule_within(count, left_s, costs, LEAST_WINDOW_S)
         if schedule is None:
             raise _too_short(count, within_s, least_time_s(count, costs, LEAST_WINDOW_S))
@@ -121,6 +124,21 @@ class Tuner:
         price = self.price_of(own) if own and own.numerical else SAME_ARITHMETIC
         return Offered(words=candidate.words, price=price)
 
+    def _affordable(self, choice: Choice, left_s: float) -> Choice:
+        """The candidates that the time suffices for, at least FEWEST; others are named."""
+        own, whole_s = choice, self._least_s(choice)
+        while len(own.candidates) > FEWEST and self._least_s(own) > left_s:
+            own = Choice(own.candidates[:-1], own.left_out)
+        dropped = choice.candidates[len(own.candidates) :]
+        why = f"no time; {time_text(whole_s)} would do for all"
+        lines = tuple(f"{candidate.words}: {why}" for candidate in dropped)
+        for line in lines:
+            self.say(f"not tried  {line}")
+        return Choice(own.candidates, (*own.left_out, *lines))
+
+    def _least_s(self, choice: Choice) -> float:
+        return least_time_s(len(choice.candidates), self._costs(choice), LEAST_WINDOW_S)
+
     def _costs(self, choice: Choice) -> Costs:
         """What a search takes besides windows; every set of variables needs a launch of its own."""
         allowance = ALLOWANCES[self.platform.device]
@@ -134,9 +152,11 @@ class Tuner:
 
     def _compile(self, choice: Choice) -> None:
         """Have compiled what the candidates run, which may take the first launch minutes."""
-        own = dict.fromkeys(c.mitigation for c in choice.candidates if c.mitigation)
-        cases = [self._case(mitigation, LEAST_WINDOW_S) for mitigation in own]
-        if not any({case.step_mode, case.mitigated_mode} & COMPILING for case in cases):
+        own = [self._case(c.mitigation or FILLER, LEAST_WINDOW_S) for c in choice.candidates]
+        compiled = [case for case in own if {case.step_mode, case.mitigated_mode} & COMPILING]
+        # Kernels are those of a step mode and a batch, whatever else a candidate does.
+        cases = {(c.mitigated_mode, c.mitigation.batch_times): c for c in compiled}.values()
+        if not cases:
             return
         self.say(f"compiling {self.workload.model} {self.workload.preset}")
         launch = self.launch("compile")
