@@ -67,6 +67,7 @@ TEXTS = [
     Mitigation(overlap_optimizer=True),
     Mitigation(overlap_optimizer=True, exchange="float16"),
     Mitigation(exchange="float16"),
+    Mitigation(exchange="bfloat16"),
     Mitigation(exchange="int8"),
     Mitigation(exchange="onebit"),
     Mitigation(exchange="powersgd", rank=2),
@@ -102,6 +103,6 @@ def test_the_code_that_is_told_trains(mitigation: Mitigation) -> None:
         "loss_of": lambda own, batch: (own(batch) - batch).square().mean(),
     }
     first = float(known["loss_of"](model, batch))
-    exec("\n".join(torch_lines(case)), known)
+    exec("\n".join(torch_lines(case, "cpu")), known)
     assert not torch.equal(model.weight, before)
     assert float(known["loss_of"](model, batch)) < first

@@ -117,4 +117,4 @@ def _by_hand(found: Found) -> Iterator[str]:
     if best.mitigation.chosen.keys() - {"numa"}:
         yield "# in the program that trains, which no variable can change:"
         case = told.workload.model_copy(update={"mitigation": best.mitigation})
-        yield from (f"{CODE}{line}" for line in torch_lines(case))
+        yield from (f"{CODE}{line}" for line in torch_lines(case, told.platform.device))

@@ -8,9 +8,12 @@ that options of the step are told as code. It names `model`, `batches`, `optimiz
 from collections.abc import Iterator
 from typing import Literal
 
-from commwall.schema.mitigation import Exchange, Mitigation, StepCase
+from commwall.schema.mitigation import Mitigation, StepCase
 
+Device = Literal["cpu", "cuda"]
+PYTORCH_BUCKET_BYTES = 25 * 2**20
 _HOOKS = "from torch.distributed.algorithms.ddp_comm_hooks import "
+_WORLD = "torch.distributed.group.WORLD"
 _QUANTISED = (
     "from commwall.workers.quantised import FORMS, ErrorFeedback, QuantisedState, quantised_hook"
 )
@@ -23,19 +26,20 @@ _MODES = {
 }
 
 
-def torch_lines(case: StepCase) -> tuple[str, ...]:
+def torch_lines(case: StepCase, device: Device) -> tuple[str, ...]:
     """Lines of Python for the step of a case with its mitigation.
 
     Args:
         case: the workload and what was found for it.
+        device: of its processes.
     """
     mitigation = case.mitigation
     if mitigation.local_steps > 1:
         return (*_remarks(case), *_local_steps(mitigation))
-    return (*_remarks(case), *_exchanged(case), *_loop(mitigation))
+    return (*_remarks(case), *_exchanged(case, device), *_loop(mitigation))
 
 
-def start_text(mitigation: Mitigation, device: Literal["cpu", "cuda"]) -> str | None:
+def start_text(mitigation: Mitigation, device: Device) -> str | None:
     """How processes are bound when they are started; None where nothing is bound."""
     if mitigation.numa is None:
         return None
@@ -56,42 +60,47 @@ def _remarks(case: StepCase) -> Iterator[str]:
     yield f"# {_MODES[case.mitigated_mode]}"
 
 
-def _exchanged(case: StepCase) -> Iterator[str]:
+def _exchanged(case: StepCase, device: Device) -> Iterator[str]:
     """DDP with its options and its hook."""
     own = case.mitigation
     yield "import torch"
     yield "from torch.nn.parallel import DistributedDataParallel"
-    megabytes = (own.bucket_bytes or case.bucket_bytes) / 2**20
-    options = [f"bucket_cap_mb={megabytes:g}"]
-    options.append(f"gradient_as_bucket_view={not own.copied_gradients}")
-    options += ["static_graph=True"] if own.static_graph else []
-    yield f"ddp = DistributedDataParallel(model, {', '.join(options)})"
-    hook = "default_hooks.allreduce_hook"
-    state = "torch.distributed.group.WORLD"
-    if own.exchange != "float32":
-        imported, state, hook = _hook(own.exchange, own.rank)
-        yield imported
-    elif own.overlap_optimizer:
-        yield f"{_HOOKS}default_hooks"
+    yield f"ddp = DistributedDataParallel(model, {', '.join(_ddp_options(case))})"
+    if own.exchange == "float32" and not own.overlap_optimizer:
+        return
+    imported, state, hook = _hook(own, device)
+    yield imported
     if own.overlap_optimizer:
         yield from _overlapped(hook)
         hook = "hook"
-    if own.exchange != "float32" or own.overlap_optimizer:
-        yield f"ddp.register_comm_hook({state}, {hook})"
+    yield f"ddp.register_comm_hook({state}, {hook})"
 
 
-def _hook(exchange: Exchange, rank: int | None) -> tuple[str, str, str]:
-    """Import, state and hook of an exchange that is not DDP's own."""
-    world = "torch.distributed.group.WORLD"
-    if exchange == "powersgd":
-        made = f"{world}, matrix_approximation_rank={rank}, start_powerSGD_iter=3"
+def _ddp_options(case: StepCase) -> Iterator[str]:
+    """Arguments of DDP as the step had them; at its own size of buckets that one is left out."""
+    own = case.mitigation
+    yield f"gradient_as_bucket_view={not own.copied_gradients}"
+    bucket_bytes = own.bucket_bytes or case.bucket_bytes
+    if bucket_bytes != PYTORCH_BUCKET_BYTES:
+        yield f"bucket_cap_mb={bucket_bytes / 2**20:g}"
+    if own.static_graph:
+        yield "static_graph=True"
+
+
+def _hook(own: Mitigation, device: Device) -> tuple[str, str, str]:
+    """Import, state and hook of an exchange."""
+    if own.exchange == "powersgd":
+        made = f"{_WORLD}, matrix_approximation_rank={own.rank}, start_powerSGD_iter=3"
         name = "powerSGD_hook"
         return f"{_HOOKS}{name}", f"{name}.PowerSGDState({made})", f"{name}.powerSGD_hook"
-    if exchange in ("int8", "onebit"):
-        made = f"QuantisedState(ErrorFeedback(FORMS['{exchange}']), {world})"
+    if own.exchange in ("int8", "onebit"):
+        made = f"QuantisedState(ErrorFeedback(FORMS['{own.exchange}']), {_WORLD})"
         return _QUANTISED, made, "quantised_hook"
-    name = "bf16_compress_hook" if exchange == "bfloat16" else "fp16_compress_hook"
-    return f"{_HOOKS}default_hooks", world, f"default_hooks.{name}"
+    if own.exchange == "bfloat16" and device == "cpu":  # DDP refuses its own beside gloo
+        return "from commwall.workers.mitigated import bfloat16_hook", _WORLD, "bfloat16_hook"
+    hooks = {"bfloat16": "bf16_compress_hook", "float16": "fp16_compress_hook"}
+    name = hooks.get(own.exchange, "allreduce_hook")
+    return f"{_HOOKS}default_hooks", _WORLD, f"default_hooks.{name}"
 
 
 def _overlapped(hook: str) -> Iterator[str]:
@@ -139,7 +148,7 @@ def _local_steps(mitigation: Mitigation) -> Iterator[str]:
     yield "    loss_of(model, batch).backward()"
     yield "    optimizer.step()"
     yield f"    if number % {mitigation.local_steps} == 0:"
-    yield "        average_parameters(model.parameters(), torch.distributed.group.WORLD)"
+    yield f"        average_parameters(model.parameters(), {_WORLD})"
     if follows:
         yield "        for anchor, weight in zip(anchors, weights):"
         yield "            anchor.grad = anchor - weight.detach()"
