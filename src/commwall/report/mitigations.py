@@ -147,7 +147,7 @@ def effects_table(page: Page) -> Html:
     words = tr(
         "With and without each mitigation in one launch, in turns; {level} % interval in brackets. "
         "Forecast: the speed-up that training cases of the same rounds let expect, made without "
-        "looking at the mitigated step.",
+        "looking at the mitigated step. NCCL's variables have launches of their own.",
         level=f"{100 * page.analysis.confidence:g}",
     )
     return grouped_table(heads, groups, words)

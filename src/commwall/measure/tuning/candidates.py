@@ -153,7 +153,7 @@ def _barred(own: Mitigation, workload: StepCase, place: Place) -> str | None:
         if own.exchange in NEEDS_GPUS:
             return NEEDS_GPUS[own.exchange]
         if own.step_mode:
-            return f"step mode {own.step_mode} needs a GPU"
+            return "the device has no CUDA graphs"
     if own.step_mode and own.step_mode == workload.step_mode:
         return f"the workload itself has step mode {own.step_mode}"
     if own.numa is not None and place.nodes == 1:
