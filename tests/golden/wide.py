@@ -12,8 +12,8 @@ those of the file, the machine is imagined. Times by platform [ms]:
 | prompts | 10 | 20 | | |
 | a token | 2 | 3 | | |
 
-Training is as in `tests.golden.steps`; the optimiser of most cases takes longer host-staged. In round
-2 everything takes 1 % longer, in round 3 less by the same factor.
+Training is as in `tests.golden.steps`; the optimiser of most cases takes longer host-staged. In
+round 2 everything takes 1 % longer, in round 3 less by the same factor.
 """
 
 from collections.abc import Iterable
