@@ -68,7 +68,13 @@ def claimed(layout: Layout) -> list[Beside]:
 def of_claim(claimed: list[Beside], claim: str) -> list[tuple[str, str, str, str, bool | None]]:
     """Case, platforms, what is stated and measured, and whether that is less."""
     return [
-        (own.what.split()[1], own.platform, own.stated, own.measured.split(" (")[0], own.above)
+        (
+            own.what.split("case ")[1].split()[0],
+            own.platform,
+            own.stated,
+            own.measured.split(" (")[0],
+            own.above,
+        )
         for own in claimed
         if own.claim == claim
     ]
@@ -97,6 +103,11 @@ def test_strategies_stand_beside_a_claim_without_numbers(claimed: list[Beside]) 
     assert ("tensor-gpt3-2.7b", BOTH, "", "4", None) in found
     assert ("pipeline-gpt3-2.7b", BOTH, "", "1.10", None) in found
     assert ("expert-bert-large", BOTH, "", "1.10", None) in found
+    # t of two degrees is 4.303: 4 times 1.01^(-+4.303 / sqrt 3)
+    texts = [
+        own.measured for own in claimed if own.what.startswith("split-step throughput, case t")
+    ]
+    assert texts == ["4 (3.90 to 4.10, n = 3)"] * 2
 
 
 def test_an_exchange_beside_compute_is_no_rate_of_a_link(claimed: list[Beside]) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -18,6 +19,7 @@ from commwall.measure.planning import build_plan, plan_text, visiting_orders
 from commwall.schema.case import LEGS
 from commwall.schema.errors import ConfigError
 from commwall.schema.record import MachineFacts
+from commwall.schema.strategies import Strategy
 from tests.golden.wide import MACHINE as H200X2
 from tests.samples import CASE
 
@@ -199,6 +201,15 @@ def test_the_campaign_of_more_workloads_splits_and_answers_in_twenty_minutes() -
     text = plan_text(plan)
     assert "pipeline (gpipe), gpt3-2.7b, 8 micro-batches of 1 x 2048 tokens, bfloat16" in text
     assert "Llama, 70b, 32 x 512 + 512 tokens, bfloat16, compiled_captured" in text
+
+
+def test_two_cpus_show_every_strategy_and_inference_in_minutes() -> None:
+    (asked,) = load_campaigns(ROOT, ["cpu-wide"])
+    plan = build_plan(asked, MACHINE, "two CPUs")
+    shown = {getattr(case, "strategy", "") for case in plan.suite("strategies").cases.values()}
+    assert shown == set(get_args(Strategy))
+    assert len(plan.suite("inference").platforms) == 2
+    assert expected_plan_s(plan) < 300
 
 
 def test_the_quick_look_takes_three_rounds_of_two_platforms() -> None:

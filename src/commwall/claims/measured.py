@@ -106,7 +106,7 @@ def _compared(
     return Beside(
         claim=claim,
         stated=tell(stated.least.value, stated.most.value) if stated else "",
-        what=_cell_text(own.cell, wanted.gpu),
+        what=_cell_text(own.cell, wanted),
         campaign=campaign,
         platform=own.platform,
         measured=rounds_text(own, tell),
@@ -191,13 +191,18 @@ def _seed(analysis: Analysis) -> int:
     return plan.seed if plan else 0
 
 
-def _cell_text(cell: Cell, gpu: str) -> str:
-    """Case, size of its largest message or buffer if it has one, and GPUs."""
-    case, told = cell.record.id.case, {"n": cell.record.platform.world_size, "gpu": gpu}
+def _cell_text(cell: Cell, wanted: Measured) -> str:
+    """Case and GPUs; the size of its largest message or buffer, or what was measured."""
+    told = {
+        "case": cell.record.id.case,
+        "n": cell.record.platform.world_size,
+        "gpu": wanted.gpu,
+    }
     if not isinstance(cell.record.case, CollectivesCase | MemoryCase):
-        return tr("case {case} among {n} {gpu}", case=case, **told)
+        quantity = _quantity(wanted).label
+        return tr("{quantity}, case {case} among {n} {gpu}", quantity=quantity, **told)
     size = max(point.message_bytes for point in points(cell.record))
-    return tr("case {case}, {size} among {n} {gpu}", case=case, size=size_text(size), **told)
+    return tr("case {case}, {size} among {n} {gpu}", size=size_text(size), **told)
 
 
 def rounds_text(own: Rounds, tell: Callable[[float], str]) -> str:

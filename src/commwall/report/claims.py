@@ -223,7 +223,11 @@ def measured(page: ClaimsPage) -> Html:
         tr("measured"),
         tr("the claim is"),
     )
-    words = tr("Measured beside stated. The texts' machines were others: this decides no verdict.")
+    words = tr(
+        "Measured beside stated. The texts' machines were others: this decides no verdict. Of two "
+        "links: the value over the first relative to that over the second, in % by how much the "
+        "first is better."
+    )
     return table(heads, rows, words)
 
 
