@@ -4,7 +4,7 @@ Layer: claims. Reads no file: campaigns are analysed by who asks. Only cells of 
 claim names are looked at, and what they say decides no verdict: the text's machine was another.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -15,7 +15,7 @@ from commwall.analysis.result import Analysis
 from commwall.claims.scene import Entry
 from commwall.claims.wording import told_in, told_range
 from commwall.language.translate import tr
-from commwall.schema.case import CollectivesCase, MemoryCase
+from commwall.schema.case import Case, CollectivesCase, MemoryCase
 from commwall.schema.claims import Claim, Measured
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.metric import Direction
@@ -158,14 +158,19 @@ def _ordered(pairing: Pairing, analysis: Analysis, wanted: Measured) -> Iterator
 
 def _fits(cell: Cell, wanted: Measured, analysis: Analysis) -> bool:
     """Whether a cell counts and is of the case and the GPU that are asked for."""
-    case = cell.record.case.model_dump(include=set(wanted.case))
     return (
         not cell.refusals
         and _quantity(wanted) in cell.derived.values
-        and {key: value and str(value) for key, value in case.items()} == wanted.case
+        and _has(cell.record.case, wanted.case)
         and wanted.ranks in (None, cell.record.platform.world_size)
         and _on_gpu(cell, wanted.gpu, analysis.facts.gpus)
     )
+
+
+def _has(case: Case, parameters: Mapping[str, str | None]) -> bool:
+    """Whether a case has these parameters."""
+    own = case.model_dump(include=set(parameters))
+    return {key: None if own[key] is None else str(own[key]) for key in own} == parameters
 
 
 def _on_gpu(cell: Cell, gpu: str, gpus: GpuFactsFile) -> bool:
