@@ -37,9 +37,9 @@ breakeven.verdict(page)
 
 # %%
 picture(
-    breakeven.curve_figure(page),
-    "Gain of the faster link: marks = measured cases (line = interval), "
-    "band = modelled; dotted = 1, 5 and 20 %. Linear below 1 %, logarithmic above.",
+    breakeven.curve_figure(page, whatif.placed(page, facts)),
+    "Gain of the faster link: marks = measured cases (line = interval), band and boxes = modelled; "
+    "dotted = 1, 5 and 20 %. Linear below 1 %, logarithmic above.",
 )
 
 # %%
@@ -70,6 +70,9 @@ whatif.other_gpus(facts)
 
 # %%
 whatif.clusters(facts)
+
+# %%
+whatif.strategies(facts)
 
 # %% [markdown]
 # ## What this does not show

@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from commwall.records.layout import Layout
-from commwall.records.store import model_text
+from commwall.records.store import model_text, record_text
 from commwall.schema.case import CollectivesCase, Leg
 from commwall.schema.plan import Plan, PlannedSuite
 from commwall.schema.record import Record
@@ -90,7 +90,7 @@ def write_campaign(root: Path, number: int) -> None:
     own, layout = plan(number), Layout(root)
     _write(layout.plan_path(own.id), model_text(own))
     for record in records(own, number):
-        _write(layout.path_of(record.id), model_text(record))
+        _write(layout.path_of(record.id), record_text(record))
 
 
 def records(own: Plan, number: int) -> Iterator[Record]:

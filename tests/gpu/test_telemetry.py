@@ -19,8 +19,8 @@ from typing import NamedTuple
 import pytest
 
 torch = pytest.importorskip("torch")
-if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
-    pytest.skip("needs two CUDA devices", allow_module_level=True)
+if not torch.cuda.is_available():
+    pytest.skip("needs a CUDA device", allow_module_level=True)
 
 from commwall.host.gpm import Monitor, mean_rate
 from commwall.host.gpu_abilities import why_no_link_counters, why_no_monitoring
@@ -41,6 +41,7 @@ GPUS = probe_gpus().gpus[:2]
 MARK = "a launch of this test"
 TIMEOUT_S = 100
 RANKS = 2
+of_two = pytest.mark.skipif(len(GPUS) < RANKS, reason="needs two CUDA devices")
 
 
 class Work(NamedTuple):
@@ -211,6 +212,7 @@ def cost_ms(call: Callable[[], object]) -> float:
     return (time.monotonic_ns() - start_ns) / 1e6
 
 
+@of_two
 def test_nvlink_counters_give_what_the_wire_formula_says() -> None:
     """1 % apart at most; PCIe carries next to nothing meanwhile."""
     reason = why_no_link_counters()
@@ -231,6 +233,7 @@ def test_nvlink_counters_give_what_the_wire_formula_says() -> None:
         assert max(traffic.pcie_sent_bytes_per_s) < 0.05 * work.rate
 
 
+@of_two
 def test_nothing_is_on_nvlink_while_traffic_is_staged_in_the_host() -> None:
     """Then PCIe carries what the formula says, in both ways, less a tenth for rough readings."""
     work, traffic = exchanged(NCCL_P2P_DISABLE="1")

@@ -106,6 +106,7 @@ def test_capture_with_a_hook_that_cannot_be_captured(root: Path) -> None:
     told = refused(root, GPU, ", rank: 4, step_mode: compile}", ", rank: 4}")
     assert "cases.bert-powersgd: mitigation.exchange: powersgd cannot be recorded" in told
     assert "cases.transformer-xl-powersgd" in told  # all at once
+    assert told.count("give the mitigation step_mode compile or eager") == 2
 
 
 def test_the_plan_tells_what_is_tried_and_how_long_it_takes() -> None:

@@ -150,6 +150,7 @@ def test_a_campaign_of_one_kind_of_machine_has_its_own_name_and_refuses_others()
     text = str(told.value)
     assert "campaign h200x2 is measured on one kind of machine only" in text
     assert "00000000: another machine" in text and "expected  655c9664" in text
+    assert "where its records are published (results/h200x2)" in text
     assert "commwall replicate h200x2" in text
 
 

@@ -41,7 +41,7 @@ def test_a_record_comes_back_as_it_was_written(stored: Path) -> None:
 def test_schema_version_stands_first_and_samples_stay_on_one_line(stored: Path) -> None:
     lines = stored.read_text().splitlines()
     assert lines[1].strip() == '"schema_version": 1,'
-    assert any("[0.1, 0.2]" in line for line in lines)
+    assert any("[0.1,0.2]" in line for line in lines)
 
 
 def test_an_edited_value_is_found(stored: Path) -> None:

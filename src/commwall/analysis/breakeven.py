@@ -17,7 +17,14 @@ import pandas as pd
 from commwall.analysis.names import is_emulated
 from commwall.analysis.pairs import Cell, Pairing
 from commwall.analysis.result import Analysis
-from commwall.analysis.whatif.calibration import COMM, FULL, PACKED, alone, hidden_share_of
+from commwall.analysis.whatif.calibration import (
+    COMM,
+    FULL,
+    PACKED,
+    alone,
+    gradient_bytes,
+    hidden_share_of,
+)
 from commwall.model.overlap import TwoLinks
 from commwall.schema.case import TrainingCase
 from commwall.schema.plan import Comparison
@@ -160,13 +167,10 @@ def _contest(
 def _usable(pairs: Sequence[tuple[Cell, Cell]]) -> Iterator[tuple[Cell, Cell]]:
     """Pairs of which both sides have the legs and the size of the exchange."""
     for pair in pairs:
-        if all({FULL, COMM} <= c.derived.values.keys() and alone(c) and _bytes(c) for c in pair):
+        if all(
+            {FULL, COMM} <= c.derived.values.keys() and alone(c) and gradient_bytes(c) for c in pair
+        ):
             yield pair
-
-
-def _bytes(cell: Cell) -> int:
-    runtime = cell.record.software.runtime
-    return sum(runtime.bucket_bytes) if runtime else 0
 
 
 def _first_is_faster(cases: Sequence[Sequence[tuple[Cell, Cell]]]) -> bool:
@@ -185,7 +189,7 @@ def _point(
     exchange = [geometric_mean([c.derived.values[COMM] for c in side]) for side in (fast, slow)]
     return Point(
         case=case,
-        gradient_bytes=_bytes(fast[0]),
+        gradient_bytes=gradient_bytes(fast[0]),
         compute_s=computed,
         packed=all(PACKED in cell.derived.values for pair in pairs for cell in pair),
         gain=paired_ratio(*steps, confidence=confidence),

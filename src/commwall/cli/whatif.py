@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from commwall.analysis.result import analyse
+from commwall.analysis.result import Analysis, analyse
 from commwall.analysis.whatif.answers import Question, answer, at_scale, fastest_ways
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.calibration import Calibration, calibrate
+from commwall.analysis.whatif.calibration import calibrate
+from commwall.analysis.whatif.curve import curve_lines
 from commwall.analysis.whatif.offers import FORMS
+from commwall.analysis.whatif.premises import premise_lines
 from commwall.analysis.whatif.words import (
     Line,
     answer_lines,
@@ -32,6 +34,7 @@ from commwall.model.memory import Zero
 from commwall.model.workload import Recompute
 from commwall.records.evidence import look_at
 from commwall.records.layout import Layout
+from commwall.schema.errors import ConfigError
 from commwall.schema.facts import HardwareFacts
 
 COUNTS = {"": 1, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
@@ -66,6 +69,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--zero", type=int, choices=get_args(Zero), default=0, help="stage of ZeRO"
     )
     machine.add_argument(
+        "--whole-gradients", action="store_true",
+        help="with ZeRO stage 2 or 3: kept whole between micro-batches, scattered once",
+    )  # fmt: skip
+    machine.add_argument(
         "--schedule", choices=get_args(Schedule), default=Words.schedule, help="of pipelines"
     )
     machine.add_argument("--mfu", type=_range, metavar="LOW[-HIGH]", help="0.3-0.45, say")
@@ -94,20 +101,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the answer, each line with its label and what it rests on."""
     root = facts_root(Path.cwd())
     facts = read_assumptions(root)
-    measured = _calibration(arguments.campaign, arguments.case, facts)
+    analysis = _analysis(arguments.campaign, arguments.case, facts)
+    measured = calibrate(analysis, arguments.case) if analysis else None
     best = arguments.strategy == BEST
     words = _said(arguments, "data" if best else arguments.strategy)
     question = question_of(words, facts, measured)
     if best:
         for count in arguments.gpus:
             _print_ways(replace(question, layout=replace(question.layout, data=count)))
+        print()
+        _print_lines(premise_lines(question))
         return 0
     found = answer(question)
     print(heading(question))
     for line in origin_lines(question, measured, arguments.model):
         print(line)
     print()
-    _print_lines(answer_lines(found))
+    _print_lines([*answer_lines(found), *premise_lines(question)])
+    if analysis and measured and measured.is_of(question.kind, facts):
+        _print_lines(curve_lines(analysis, found))
     if len(arguments.gpus) > 1:
         _print_scale(question, arguments.gpus)
     return 0
@@ -121,19 +133,27 @@ def _said(arguments: argparse.Namespace, strategy: str) -> Words:
     )
 
 
-def _calibration(campaign: str | None, case: str | None, facts: Facts) -> Calibration | None:
-    """What a campaign of the checkout at hand measured."""
+def _analysis(campaign: str | None, case: str | None, facts: Facts) -> Analysis | None:
+    """A campaign of the checkout at hand; None if none is named."""
     if campaign is None:
+        if case is not None:
+            raise ConfigError(
+                "a case of no campaign",
+                where="--case",
+                found=case,
+                expected="the campaign that measured it",
+                next_step=f"name it: --campaign NAME --case {case}",
+            )
         return None
     root = Path.cwd()
     hardware = HardwareFacts(gpus=facts.gpus, links=facts.links.links)
     evidence = look_at(Layout(root), campaign)
-    return calibrate(analyse(evidence, confidence_level(root), hardware), case)
+    return analyse(evidence, confidence_level(root), hardware)
 
 
 def _print_lines(lines: Iterable[Line]) -> None:
     for line in lines:
-        print(f"{line.what:44} {line.value:30} {line.origin}")
+        print(f"{line.what:44} {line.value:32} {line.origin}")
         told = textwrap.fill(line.basis, _WIDTH, initial_indent=" " * _INDENT,
                              subsequent_indent=" " * _INDENT)  # fmt: skip
         print(told)
@@ -156,7 +176,7 @@ def _print_ways(question: Question) -> None:
         print(f"{link.name}, {question.network.name} between nodes of {question.gpus_per_node}:")
         rows = list(way_rows(fastest_ways(question, link)))
         for layout, step, memory in rows:
-            print(f"  {layout:56} {step:24} {memory} a GPU")
+            print(f"  {layout:56} {step:24} {memory}")
         if not rows:
             print("  no layout fits into the memory of these GPUs")
 

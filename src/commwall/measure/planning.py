@@ -72,8 +72,9 @@ def _refuse_other_machines(campaign: Campaign, machine: MachineFacts, words: str
         where=f"{CAMPAIGNS_NAME}/{campaign.name}.yaml, key machine",
         found=f"{machine.fingerprint[:FINGERPRINT_DIGITS]}: {words}",
         expected=wanted,
-        next_step="read its pages, or measure `auto` here; on a machine of its kind, "
-        f"`commwall replicate {campaign.name}` measures it again under another name",
+        next_step="measure `auto` here, or this on a machine of its kind; where its records are "
+        f"published (results/{campaign.name}), read its pages, and `commwall replicate "
+        f"{campaign.name}` measures it again under another name",
     )
 
 

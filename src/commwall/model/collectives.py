@@ -59,28 +59,41 @@ def all_reduce_s(message_bytes: Values, group: Group, fabric: Fabric) -> Values:
 
     On several nodes: reduce-scatter inside, all-reduce of each GPU's share with its like on the
     other nodes, all-gather inside, one after the other. The first and the last together cost what
-    an all-reduce inside does. Overlapping these stages, as NCCL tries to, can only be faster.
+    an all-reduce inside does. Overlapping these stages, as NCCL tries to, can only be faster. The
+    node with the fewest ranks has the fewest ports for the same buffer: the others wait for it.
 
     Source: M. Cho et al., BlueConnect: decomposing all-reduce for deep learning on heterogeneous
         network hierarchy, MLSys 2019.
     """
     inside = (message_bytes, group.inside, fabric.inside)
     inside_s = np.minimum(ring_all_reduce_s(*inside), switch_all_reduce_s(*inside))
-    between = (message_bytes / group.inside, group.nodes, fabric.between)
+    between = (message_bytes / group.last, group.nodes, fabric.between)
     between_s = np.minimum(ring_all_reduce_s(*between), tree_all_reduce_s(*between))
     return inside_s + between_s
+
+
+def gather_s(message_bytes: Values, group: Group, fabric: Fabric) -> Values:
+    """All-gather or reduce-scatter of a group on any number of nodes: half a ring's all-reduce [s].
+
+    Sums in the switch do not shorten it: each rank must take, or give, (n - 1)/n of the buffer.
+    """
+    inside_s = ring_all_reduce_s(message_bytes, group.inside, fabric.inside)
+    between_s = ring_all_reduce_s(message_bytes / group.last, group.nodes, fabric.between)
+    return (inside_s + between_s) / 2
 
 
 def all_to_all_s(message_bytes: Values, group: Group, fabric: Fabric) -> Values:
     """Every rank of a group sends each other one an equal part of its buffer [s].
 
-    Parts for the own node and for other nodes are on the way at once: the slower way counts.
+    Parts for the own node and for other nodes are on the way at once: the slower way counts. A rank
+    of the last node has the most ranks elsewhere.
     """
     ranks = group.ranks
     near = (group.inside - 1) / ranks * message_bytes / fabric.inside.bytes_per_s
-    far = (ranks - group.inside) / ranks * message_bytes / fabric.between.bytes_per_s
+    elsewhere = ranks - group.last
+    far = elsewhere / ranks * message_bytes / fabric.between.bytes_per_s
     inside_s = (group.inside - 1) * fabric.inside.latency_s + near
-    between_s = (ranks - group.inside) * fabric.between.latency_s + far
+    between_s = elsewhere * fabric.between.latency_s + far
     return np.maximum(inside_s, between_s)
 
 

@@ -30,6 +30,8 @@ class Layout:
     zero: int = 0
     """Stage of ZeRO."""
     schedule: Schedule = "1f1b"
+    whole_gradients: bool = False
+    """Where ZeRO divides gradients: they are kept whole between micro-batches, scattered once."""
 
     @property
     def gpus(self) -> Values:

@@ -44,14 +44,16 @@ class Group:
     """Ranks that exchange with each other, as they lie on the nodes."""
 
     inside: Values
-    """Ranks on each node."""
+    """Ranks on each node but the last."""
     nodes: Values
     """Nodes."""
+    last: Values
+    """Ranks on the last node, at most as many: all that leaves it shares their ports."""
 
     @property
     def ranks(self) -> Values:
         """All of them."""
-        return self.inside * self.nodes
+        return self.inside * (self.nodes - 1) + self.last
 
 
 def placed(ranks: Values, stride: Values, fabric: Fabric) -> Group:
@@ -64,4 +66,5 @@ def placed(ranks: Values, stride: Values, fabric: Fabric) -> Group:
     """
     room = np.maximum(1, fabric.gpus_per_node // stride)
     inside = np.minimum(ranks, room)
-    return Group(inside, -(-ranks // inside))
+    nodes = -(-ranks // inside)
+    return Group(inside, nodes, ranks - inside * (nodes - 1))

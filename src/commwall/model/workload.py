@@ -21,6 +21,8 @@ class Experts:
     """Of them used by each token."""
     parameters: float
     """Of all experts of all layers together."""
+    capacity: float = 1.0
+    """Room for tokens in the buffers to an expert over an equal share; they are sent full."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ class Workload:
     """Of each gradient as it is exchanged [byte]."""
     activation_bytes: int = 2
     """Of each activation as it is exchanged [byte]."""
+    widening: float = 4.0
+    """Width inside a feed-forward part, or inside each expert, over `hidden` [1]."""
+    gated: bool = False
+    """Whether feed-forward parts have a gate beside their first matrix (SwiGLU)."""
+    vocabulary: int = 0
+    """Words of which each token's next is predicted; 0 is a head too small to count."""
     recompute: Recompute = "selective"
     experts: Experts | None = None
 
@@ -59,6 +67,16 @@ class Workload:
             return self.parameters
         idle = 1 - self.experts.active / self.experts.number
         return self.parameters - idle * self.experts.parameters
+
+    @property
+    def tokens_of_experts(self) -> float:
+        """Times that each token is sent to an expert, empty places included; 0 without experts."""
+        return self.experts.active * self.experts.capacity if self.experts else 0.0
+
+    @property
+    def repeats_forward(self) -> bool:
+        """Whether the forward pass is done again before the backward pass."""
+        return self.recompute == "full"
 
     @property
     def tokens_per_gpu(self) -> float:
@@ -87,4 +105,4 @@ class Workload:
         Source: Korthikanti et al., Reducing activation recomputation in large transformer models,
             arXiv:2205.05198, section 5.
         """
-        return 4 / 3 if self.recompute == "full" else 1.0
+        return 4 / 3 if self.repeats_forward else 1.0

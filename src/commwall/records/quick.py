@@ -1,10 +1,10 @@
 """A stored record, read and held against its digest without writing its numbers anew.
 
 Layer: records. Reads no file. Most of a record are series: a head, and values. In the canonical
-text, of which the digest is taken, the values stand as they stand in the file, but for blanks, and
-heads recur from record to record. So values are taken as they are, each head is brought into
+text, of which the digest is taken, the values stand as they stand in the file, and heads recur from
+record to record. So values are taken as they are, each head is brought into
 canonical form once, and only the rest of a record is worked on. Whatever looks otherwise than
-`commwall.records.store.model_text` writes it is left to the careful reader there, which also words
+`commwall.records.store.record_text` writes it is left to the careful reader there, which also words
 what is wrong.
 """
 
@@ -19,12 +19,12 @@ from commwall.schema.base import canonical_json
 from commwall.schema.parsing import MOST_VALUES
 from commwall.schema.record import Record
 
-_BEFORE_SERIES = b'\n  "series": [\n    {\n'
-_BETWEEN_SERIES = b"]\n    },\n    {\n"
-_AFTER_SERIES = b"]\n    }\n  ],\n"
-_VALUES = b'"values": ['
+_BEFORE_SERIES = b'\n  "series": [\n    {'
+_BETWEEN_SERIES = b"]},\n    {"
+_AFTER_SERIES = b"]}\n  ],\n"
+_VALUES = b'"values":['
 _OF_NUMBERS = b"0123456789+-.eE,"
-"""All that lists of numbers are written with, but blanks."""
+"""All that lists of numbers are written with."""
 _QUOTES_OF_DIGEST = 4
 _LONGEST_HEAD = 1000
 """Characters; those of today have 200."""
@@ -67,10 +67,9 @@ def _canonical_record(text: bytes) -> bytes:
 
 def _canonical_series(text: bytes) -> bytes:
     head, _, values = text.partition(_VALUES)
-    compact = values.translate(None, b" ")
-    if compact.translate(None, _OF_NUMBERS):
+    if values.translate(None, _OF_NUMBERS):
         raise ValueError("something else than numbers stands among the values")
-    return b"%b%b]}" % (_canonical_head(head), compact)
+    return b"%b%b]}" % (_canonical_head(head), values)
 
 
 @lru_cache(maxsize=4096)

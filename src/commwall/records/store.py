@@ -106,6 +106,18 @@ def model_text(model: BaseModel) -> str:
     return _indented(model.model_dump(mode="json"), "") + "\n"
 
 
+def record_text(record: Record) -> str:
+    """A record as JSON: as `model_text`, but each series, check and mark is a line without blanks.
+
+    They are most of a record, and of what a checkout holds.
+    """
+    rows = [
+        f"  {_quoted(key)}: {_lines(item) if isinstance(item, list) else _indented(item, '  ')}"
+        for key, item in record.model_dump(mode="json").items()
+    ]
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
 def write_record(layout: Layout, record: Record) -> Path:
     """Seal a record with its digest and write it to its place.
 
@@ -118,7 +130,7 @@ def write_record(layout: Layout, record: Record) -> Path:
     """
     path = layout.path_of(record.id)
     try:
-        write_atomically(path, model_text(record.sealed()))
+        write_atomically(path, record_text(record.sealed()))
     except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
         raise RecordError(
             "a record cannot be written",
@@ -231,6 +243,7 @@ def clear_parts(folder: Path) -> None:
 
 
 _ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
+_WITHOUT_BLANKS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _quoted = lru_cache(maxsize=1024)(json.dumps)
 """Keys: an index of many records has the same few again and again."""
 
@@ -243,6 +256,11 @@ def _indented(value: Any, indent: str) -> str:
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         return "[\n" + ",\n".join(deeper + _indented(i, deeper) for i in value) + f"\n{indent}]"
     return _ON_ONE_LINE.encode(value)
+
+
+def _lines(items: list[Any]) -> str:
+    rows = [f"    {_WITHOUT_BLANKS.encode(item)}" for item in items]
+    return "[\n" + ",\n".join(rows) + "\n  ]" if rows else "[]"
 
 
 def _record_error(path: Path, found: str) -> RecordError:

@@ -4,18 +4,21 @@ Layer: report. Reads and writes no file.
 """
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
 from commwall.analysis.overall import comparisons, topic_verdicts
+from commwall.analysis.whatif.curve import Reading
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
 from commwall.analysis.wording import span_text
 from commwall.language.translate import (
@@ -89,8 +92,21 @@ def _less_than(crossings: pd.DataFrame, gain: float) -> str:
     )
 
 
-def curve_figure(page: Page) -> Figure:
-    """Gain over compute for each byte: band of the line, measured cases as marks."""
+@dataclass(frozen=True)
+class Placed:
+    """A model that was not measured, on the curve of one comparison."""
+
+    title: str
+    reading: Reading
+
+
+def curve_figure(page: Page, models: Sequence[Placed] = ()) -> Figure:
+    """Gain over compute for each byte: band of the line, measured cases as marks.
+
+    Args:
+        page: of the campaign.
+        models: to be placed on the curves, hollow where measured cases are full.
+    """
     crossings = page.curve.crossings
     contests = list(crossings.groupby(SIDES, sort=False))
     if not contests:
@@ -99,15 +115,23 @@ def curve_figure(page: Page) -> Figure:
         return figure
     figure, panels = new_figure([_PANEL_IN] * len(contests))
     for axes, (_, own) in zip(panels, contests, strict=True):
-        _panel(axes, own, _of(page.curve.breakeven, own.iloc[0]), page)
+        _panel(axes, own, _of(page.curve.breakeven, own.iloc[0]), page, models)
     title_figure(figure, tr("Gain of the faster link"), emulated=bool(crossings["emulated"].any()))
     return figure
 
 
-def _panel(axes: Axes, crossings: pd.DataFrame, points: pd.DataFrame, page: Page) -> None:
+def _panel(
+    axes: Axes,
+    crossings: pd.DataFrame,
+    points: pd.DataFrame,
+    page: Page,
+    models: Sequence[Placed],
+) -> None:
     first = crossings.iloc[0]
     links = TwoLinks(first.faster_s_per_byte, first.slower_s_per_byte)
     look = page.looks[first.faster]
+    sides = (first.faster, first.slower)
+    own = [m for m in models if (m.reading.contest.faster, m.reading.contest.slower) == sides]
     x = _span(points["compute_s_per_byte"], crossings["compute_s_per_byte"])
     edges = np.array([band(links, float(each)) for each in x]) * 100
     axes.fill_between(x * 1e12, edges[:, 0], edges[:, 1], color=look.color, alpha=0.15, linewidth=0)
@@ -116,6 +140,7 @@ def _panel(axes: Axes, crossings: pd.DataFrame, points: pd.DataFrame, page: Page
         gains = 100 * np.asarray(links.gain(x, overlap))
         axes.plot(x * 1e12, gains, style, color=look.color, linewidth=1.2, label=words)
     _marks(axes, points, look.marker)
+    _boxes(axes, own)
     for gain in crossings["gain_percent"].unique():
         axes.axhline(gain, color=MUTED, linewidth=0.6, linestyle=":")
     _dress(axes, _sides_text(first), float(points["gain_percent"].min()), float(edges.max()))
@@ -140,6 +165,27 @@ def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
             path_effects=[withStroke(linewidth=2.5, foreground="white")],
         )
     axes.plot([], [], marker, color=INK, ms=6, label=tr("measured"))
+
+
+def _boxes(axes: Axes, models: Sequence[Placed]) -> None:
+    """Models between the ends of their compute and of their gain, named below."""
+    for each in models:
+        x, gain = each.reading.s_per_byte, each.reading.gain
+        corner = (x.low * 1e12, 100 * gain.low)
+        size = (1e12 * (x.high - x.low), 100 * (gain.high - gain.low))
+        axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=INK, linewidth=1))
+        axes.annotate(
+            each.title,
+            corner,
+            _BELOW,
+            textcoords="offset points",
+            fontsize=8,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+        )
+    if models:
+        axes.add_patch(
+            Rectangle((0, 0), 0, 0, fill=False, edgecolor=INK, label=tr("other models, modelled"))
+        )
 
 
 def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:

@@ -3,12 +3,15 @@
 Layer: report. Reads `config/facts` through `commwall.analysis.whatif.assumptions`; writes no file.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.analysis.whatif.answers import Answer, Gain, answer, at_scale
 from commwall.analysis.whatif.asking import Words, own_links, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.calibration import Calibration, calibrate
+from commwall.analysis.whatif.calibration import calibrate
+from commwall.analysis.whatif.curve import readings
 from commwall.analysis.whatif.words import (
     gain_text,
     per_gb_text,
@@ -19,6 +22,8 @@ from commwall.analysis.whatif.words import (
 from commwall.analysis.wording import span_text
 from commwall.judge.facts import facts_root
 from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.model.estimates import Estimate
+from commwall.report.breakeven import Placed
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
 from commwall.schema.units import volume_text
@@ -30,11 +35,41 @@ COUNTS = (8, 64, 256, 1024)
 EXAMPLE_HEADS = (
     tr_later("model"),
     tr_later("gradients"),
+    "MFU",
     tr_later("compute per GB"),
     tr_later("step over each link"),
     tr_later("gain"),
     tr_later("memory of a GPU"),
 )
+
+
+@dataclass(frozen=True)
+class Way:
+    """A model divided among GPUs."""
+
+    model: str
+    strategy: str
+    """As `whatif` takes it."""
+    words: str
+    """For readers, to be translated."""
+    replica: int
+    """GPUs among which one copy of the model, or its experts, is divided."""
+
+    def asked(self, kind: str, gpus: int) -> Words:
+        """The question for so many GPUs of a kind."""
+        return Words(model=self.model, gpu=kind, gpus=gpus, strategy=self.strategy)
+
+
+COUNTS_OF_WAYS = (8, 64, 1024)
+"""Chosen: one node, a few, many."""
+WAYS = (
+    Way("llama-7b", "data", tr_later("data"), 1),
+    Way("llama-7b", "tensor=8", tr_later("tensor 8, then data"), 8),
+    Way("llama-7b", "pipeline=8", tr_later("pipeline 8, then data"), 8),
+    Way("llama-7b", "tensor=8,pipeline=8", tr_later("tensor 8, pipeline 8, then data"), 64),
+    Way("mixtral-8x7b", "expert=8", tr_later("data, its experts over 8"), 8),
+)
+"""Chosen: each strategy by itself, and the two that large models combine."""
 
 
 def open_facts(root: str | Path) -> Facts:
@@ -48,41 +83,42 @@ def open_facts(root: str | Path) -> Facts:
 
 def examples(page: Page, facts: Facts) -> Html:
     """Models by name on the campaign's own GPUs and links."""
-    measured = calibrate(page.analysis)
-    kinds = [k for k, gpu in facts.gpus.root.items() if set(measured.gpus) & set(gpu.names)]
-    if len(kinds) != 1 or not measured.links:
+    found = list(_answers(page, facts))
+    if not found:
         words = tr(
             "No example: it takes GPUs of one kind whose peak is on file, and all-reduces over "
             "sizes. `commwall whatif` answers for other GPUs from facts on file."
         )
         return paragraph(words, "missing")
-    ranks = max(cell.record.platform.world_size for cell in page.analysis.cells)
-    links = [name for name in measured.links if name in _compared(page)]
-    rows = []
-    for name in _dense(facts):
-        asked = Words(model=name, gpu=kinds[0], gpus=ranks, links=links)
-        rows.append(_example_cells(answer(question_of(asked, facts, measured))))
+    asked = found[0].question
     words = tr(
-        "Data parallel on {n} x {gpu}, modelled from this campaign ({mfu}).",
-        n=ranks,
-        gpu=kinds[0],
-        mfu=_mfu_text(measured),
+        "Data parallel on {n} x {gpu}, modelled from this campaign: of models that it did not "
+        "train, MFU and overlap are those of its transformers.",
+        n=asked.gpus,
+        gpu=asked.kind,
     )
-    return table([*map(tr, EXAMPLE_HEADS)], rows, words)
+    return table([*map(tr, EXAMPLE_HEADS)], [_example_cells(each) for each in found], words)
 
 
-def _mfu_text(measured: Calibration) -> str:
-    """The MFU that a campaign measured, or that none was."""
-    if measured.mfu is None:
-        return tr("MFU assumed")
-    return tr("MFU {share}", share=percents_text(measured.mfu))
+def _answers(page: Page, facts: Facts) -> Iterator[Answer]:
+    """Models by name on the campaign's own GPUs and links; none where too little is known."""
+    measured = calibrate(page.analysis)
+    kinds = [kind for kind in facts.gpus.root if measured.is_of(kind, facts)]
+    if len(kinds) != 1 or not measured.compared:
+        return
+    ranks = max(cell.record.platform.world_size for cell in page.analysis.cells)
+    for name in _dense(facts):
+        asked = Words(model=name, gpu=kinds[0], gpus=ranks)
+        yield answer(question_of(asked, facts, measured))
 
 
-def _compared(page: Page) -> set[str]:
-    """Platforms of comparisons that are no controls."""
-    plan = page.analysis.evidence.plan
-    real = [c for c in (plan.comparisons if plan else ()) if not c.control]
-    return {side for comparison in real for side in (comparison.a, comparison.b)}
+def placed(page: Page, facts: Facts) -> list[Placed]:
+    """The same models on the campaign's break-even curves."""
+    return [
+        Placed(found.question.title, each)
+        for found in _answers(page, facts)
+        for each in readings(page.analysis, found)
+    ]
 
 
 def _dense(facts: Facts) -> list[str]:
@@ -98,11 +134,18 @@ def _example_cells(found: Answer) -> tuple[str, ...]:
     return (
         found.question.title,
         volume_text(float(found.exchanged.gradients)),
+        _mfu_text(found.question.mfu),
         _compute_text(found),
         clauses(steps),
         clauses(map(_gain_text, found.gains)) or tr("one link"),
         _memory_text(found),
     )
+
+
+def _mfu_text(mfu: Estimate) -> str:
+    """MFU between its ends, and whether it was measured."""
+    told = percents_text(mfu)
+    return told if mfu.origin == "measured" else tr("{share}, assumed", share=told)
 
 
 def _compute_text(found: Answer) -> str:
@@ -115,9 +158,11 @@ def _compute_text(found: Answer) -> str:
 
 def _memory_text(found: Answer) -> str:
     """What a GPU has to hold, and whether it can."""
-    memory = volume_text(found.state_bytes + found.activation_bytes)
-    if found.fits:
+    memory = volume_text(float(found.memory.whole))
+    if found.room == "fits":
         return tr("{memory}, fits", memory=memory)
+    if found.room == "may not fit":
+        return tr("{memory}, may not fit", memory=memory)
     return tr("{memory}, does not fit", memory=memory)
 
 
@@ -163,11 +208,16 @@ def _on_gpu(kind: str, names: list[str], facts: Facts) -> list[Answer]:
     return [answer(question_of(each, facts, None)) for each in asked]
 
 
+def _first_kind(facts: Facts) -> str:
+    """The first GPU on file with both links."""
+    return next(kind for kind in facts.complete if _on_gpu(kind, _dense(facts), facts))
+
+
 def clusters(facts: Facts) -> Html:
     """Steps of each model on growing clusters of the first GPU on file with both links."""
-    names = _dense(facts)
-    kind = next(kind for kind in facts.complete if _on_gpu(kind, names, facts))
-    questions = [question_of(Words(model=n, gpu=kind, gpus=COUNTS[0]), facts, None) for n in names]
+    kind = _first_kind(facts)
+    asked = (Words(model=name, gpu=kind, gpus=COUNTS[0]) for name in _dense(facts))
+    questions = [question_of(each, facts, None) for each in asked]
     rows = [_cluster_cells(each) for q in questions for each in at_scale(q, COUNTS)]
     links, network = questions[0].links, questions[0].network.name
     words = tr(
@@ -188,3 +238,42 @@ def _cluster_cells(found: Answer) -> tuple[str, ...]:
         question.title, f"{question.gpus:,}", *(steps[link] for link in question.links),
         gain_text(found.gains[0].gain),
     )  # fmt: skip
+
+
+def strategies(facts: Facts) -> Html:
+    """What a GPU exchanges and a step takes where GPUs share it in other ways, over each link."""
+    kind = _first_kind(facts)
+    found = [
+        (way, answer(question_of(way.asked(kind, gpus), facts, None)))
+        for way in WAYS
+        for gpus in COUNTS_OF_WAYS
+        if gpus % way.replica == 0
+    ]
+    first = found[0][1].question
+    words = tr(
+        "On {gpu}, nodes of {n} joined by {network} a GPU; the model's usual batch of a GPU kept. "
+        "Bytes are those that a GPU gives to collectives in a step: modelled.",
+        gpu=kind,
+        n=first.gpus_per_node,
+        network=first.network.name,
+    )
+    heads = (
+        tr("model, divided by"),
+        "GPUs",
+        tr("bytes of a step"),
+        *(tr("step, {link}", link=link.name) for link in first.links),
+        tr("memory of a GPU"),
+    )
+    return table(heads, [_way_cells(way, each) for way, each in found], words)
+
+
+def _way_cells(way: Way, found: Answer) -> tuple[str, ...]:
+    question = found.question
+    steps = {each.link: seconds_text(each.step) for each in found.over}
+    return (
+        tr("{model}, {way}", model=question.title, way=tr(way.words)),
+        f"{question.gpus:,}",
+        volume_text(float(found.exchanged.whole)),
+        *(steps[link] for link in question.links),
+        _memory_text(found),
+    )

@@ -29,6 +29,12 @@ class Preset(Model):
     layers: PositiveInt
     hidden: PositiveInt
     heads: PositiveInt
+    feed_forward: PositiveInt | None = None
+    """Width inside a feed-forward part or an expert; None is four times `hidden`."""
+    gated: bool = False
+    """Whether feed-forward parts have a gate (SwiGLU)."""
+    vocabulary: PositiveInt | None = None
+    """Words of which each token is predicted as one; None is a head too small to count."""
     sample: Literal["sequence", "image"]
     sequence_length: PositiveInt
     """Tokens of a sample."""
@@ -60,3 +66,5 @@ class Modelling(Model):
     """Of a port's nominal rate [1]."""
     mfu: Figure
     """Of a step without waiting [1]."""
+    uncounted_memory: Figure
+    """Used of a GPU beyond what `commwall.model.memory` counts, as a share of that [1]."""

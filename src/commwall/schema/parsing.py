@@ -36,6 +36,8 @@ MOST_ERRORS = 10_000
 """More of them cost memory even to list: only their number is told."""
 LONGEST_SHOWN = 200
 """Characters that an error shows of a key or value."""
+LONGEST_REASON = 600
+"""Of a reason that our own models give: it ends with what to do instead."""
 _HALF_OF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _MERGE = "tag:yaml.org,2002:merge"
 _WHOLE_NUMBER = "tag:yaml.org,2002:int"
@@ -219,15 +221,17 @@ def _problem(model: type[BaseModel], item: Any, data: Any) -> str:
         return _missing_tag(place, item, _known_keys(model, item["loc"]))
     if item["type"] == "too_short" and item["ctx"]["min_length"] == 1:
         return f"{place}: must not be empty"
-    message = _shortened(item["msg"].removeprefix("Value error, "))
+    own = item["type"] == "value_error"
+    reason = item["msg"].removeprefix("Value error, ")
+    message = _shortened(reason, LONGEST_REASON if own else LONGEST_SHOWN)
     given = item.get("input")
     untold = isinstance(given, Mapping | list) or given is None
     shown = "" if untold else f" (found {_shortened(repr(given))})"
     return f"{place}: {message}{shown}"
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]} …"
+def _shortened(text: str, longest: int = LONGEST_SHOWN) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} …"
 
 
 def _unknown_key(key: str, known: set[str]) -> str:

@@ -5,6 +5,7 @@ Layer: analysis. Reads no file. All inputs are ranges; a step is computed at its
 machine: the MFU is the same on both sides, so is the overlap where it was measured over neither.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -15,7 +16,7 @@ from commwall.analysis.whatif.offers import End, Offer
 from commwall.model.estimates import Estimate
 from commwall.model.layout import Layout, layouts
 from commwall.model.links import Fabric
-from commwall.model.memory import ADAM, activation_bytes, fewest_gpus, state_bytes
+from commwall.model.memory import ADAM, Memory, Room, fewest_gpus, memory, room
 from commwall.model.scale import StepTime, step_time
 from commwall.model.strategies import Volumes, volumes
 from commwall.model.workload import Workload
@@ -39,6 +40,8 @@ class Question:
     """Of the GPU in bfloat16 [FLOP/s]."""
     memory: Estimate
     """Of the GPU [byte]."""
+    memory_rate: Estimate | None
+    """Of the GPU's memory, reading and writing together; None where it is not on file [byte/s]."""
     layout: Layout
     gpus_per_node: int
     links: tuple[Offer, ...]
@@ -48,6 +51,10 @@ class Question:
     mfu: Estimate
     overlap: Estimate
     """Of links that have none of their own."""
+    margin: Estimate
+    """Memory in use beyond what is counted, as a share of that [1]."""
+    said: frozenset[str] = frozenset()
+    """What the user said, by the names of `commwall.analysis.whatif.asking.Words`."""
     notes: tuple[str, ...] = ()
     """What was assumed of the model, as it was not told."""
 
@@ -99,22 +106,31 @@ class Answer:
 
     question: Question
     compute: Estimate
-    """Of a step [s]."""
+    """Forward and backward pass of a step [s]."""
+    update_s: float
+    """Optimiser and packing of gradients; 0 where the memory's rate is not on file [s]."""
     exchanged: Volumes
-    state_bytes: float
-    """Of one GPU [byte]."""
-    activation_bytes: float
+    memory: Memory
+    """Of one GPU."""
     fewest: int | None
-    """GPUs that hold the model if they divide its state evenly; None if no number does."""
+    """GPUs that hold the model and the margin if they divide its state evenly; None if no number
+    does."""
     over: tuple[OverLink, ...]
     """Fastest first."""
     gains: tuple[Gain, ...]
     """Of the fastest over each other link."""
 
     @property
-    def fits(self) -> bool:
+    def alone(self) -> Estimate:
+        """A step without exchange [s]."""
+        ends = (self.compute.low + self.update_s, self.compute.high + self.update_s)
+        return Estimate(*ends, "modelled", "compute, update and packing")
+
+    @property
+    def room(self) -> Room:
         """Whether the memory of a GPU is large enough for its part."""
-        return self.state_bytes + self.activation_bytes <= self.question.memory.low
+        counted = float(self.memory.whole)
+        return room(counted, self.question.memory.low, self.question.margin.high)
 
 
 def answer(question: Question) -> Answer:
@@ -128,14 +144,19 @@ def answer(question: Question) -> Answer:
     over = tuple(
         sorted((_over(question, link) for link in question.links), key=lambda each: each.step.low)
     )
-    activations = float(activation_bytes(workload, layout))
+    counted = memory(workload, layout)
+    more = 1 + question.margin.high
     return Answer(
         question=question,
         compute=_compute(question),
+        update_s=float(over[0].fast.update_s),
         exchanged=volumes(workload, layout),
-        state_bytes=float(state_bytes(workload, layout)),
-        activation_bytes=activations,
-        fewest=fewest_gpus(ADAM.whole * workload.parameters, activations, question.memory.low),
+        memory=counted,
+        fewest=fewest_gpus(
+            more * ADAM.whole * workload.parameters,
+            more * float(counted.activations),
+            question.memory.low,
+        ),
         over=over,
         gains=tuple(_gain(question, over[0].link, each.link) for each in over[1:]),
     )
@@ -168,11 +189,12 @@ class Way:
     step: Estimate
     """[s]"""
     memory_bytes: float
-    """Of one GPU [byte]."""
+    """Counted of one GPU [byte]."""
+    room: Room
 
 
 def fastest_ways(question: Question, link: Offer, most: int = 5) -> tuple[Way, ...]:
-    """The layouts that fit into memory and take the shortest steps, in this order.
+    """The layouts that fit into memory, or may, and take the shortest steps, in this order.
 
     All ways to divide the step over the GPUs are computed at once, and ordered by the middle of
     their ends. One with fewer micro-batches than stages stays in: its bubble tells.
@@ -187,25 +209,28 @@ def fastest_ways(question: Question, link: Offer, most: int = 5) -> tuple[Way, .
         layouts(question.gpus, workload.layers, workload.heads, experts),
         zero=question.layout.zero,
         schedule=question.layout.schedule,
+        whole_gradients=question.layout.whole_gradients,
     )
     fast, slow = (np.asarray(_step(question, link, end, every).whole_s) for end in ENDS)
-    memory = np.asarray(state_bytes(workload, every) + activation_bytes(workload, every))
-    order = np.argsort(np.where(memory <= question.memory.low, fast + slow, np.inf), kind="stable")
-    kept = [i for i in order[:most] if memory[i] <= question.memory.low]
+    counted = np.asarray(memory(workload, every).whole)
+    possible = counted <= question.memory.low
+    order = np.argsort(np.where(possible, fast + slow, np.inf), kind="stable")
     return tuple(
         Way(
             _one(every, i),
             Estimate(float(fast[i]), float(slow[i]), "modelled", f"over {link.name}"),
-            float(memory[i]),
+            float(counted[i]),
+            room(float(counted[i]), question.memory.low, question.margin.high),
         )
-        for i in kept
+        for i in order[:most]
+        if possible[i]
     )
 
 
 def _one(every: Layout, index: int) -> Layout:
     degrees = (every.data, every.tensor, every.pipeline, every.expert)
     data, tensor, pipeline, expert = (int(np.asarray(each)[index]) for each in degrees)
-    return Layout(data, tensor, pipeline, expert, every.zero, every.schedule)
+    return replace(every, data=data, tensor=tensor, pipeline=pipeline, expert=expert)
 
 
 def _exchanges_s(step: StepTime) -> float:
@@ -237,7 +262,15 @@ def _step_at(
 ) -> StepTime:
     fabric = Fabric(link.at(end), question.network.at(end), question.gpus_per_node)
     speed = mfu * question.peak.low
-    return step_time(question.workload, layout, fabric, flops_per_s=speed, overlap=overlap)
+    memory = question.memory_rate.low if question.memory_rate else math.inf
+    return step_time(
+        question.workload,
+        layout,
+        fabric,
+        flops_per_s=speed,
+        overlap=overlap,
+        memory_bytes_per_s=memory,
+    )
 
 
 def _gain(question: Question, faster: Offer, slower: Offer) -> Gain:

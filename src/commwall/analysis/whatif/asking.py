@@ -3,15 +3,16 @@
 Layer: analysis. Reads no file. Every word that is refused is named with what would be taken.
 """
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from commwall.analysis.whatif.answers import Question
 from commwall.analysis.whatif.assumptions import Facts
 from commwall.analysis.whatif.calibration import Calibration
-from commwall.analysis.whatif.offers import offer
+from commwall.analysis.whatif.offers import Offer, network, offer
 from commwall.model.estimates import Estimate
 from commwall.model.layout import Layout, Schedule
 from commwall.model.memory import Zero
@@ -24,8 +25,12 @@ NODE = 8
 """Chosen: GPUs of a node where nothing says otherwise, as boards and servers of the field have."""
 WIDTH_OVER_LAYERS = 128
 """Chosen: width over layers of a model whose shape is not told; 4096 over 32 in decoders of 7B."""
-HEAD_WIDTH = 64
-"""Chosen: width of an attention head where their number is not told."""
+HEAD_WIDTH = 128
+"""Chosen: width of an attention head where their number is not told; 4096 over 32 likewise."""
+EVEN = 8
+"""Chosen: assumed layers and heads are multiples of it, so that a node's GPUs can divide them."""
+VOCABULARY = 32_000
+"""Chosen: words of a model whose vocabulary is not told; those of Llama and Mixtral."""
 ANY_OVERLAP = Estimate(
     0.0, 1.0, "assumed", "from nothing hidden to all that fits into the backward pass"
 )
@@ -53,6 +58,7 @@ class Words:
     network: str = "ib400"
     strategy: str = "data"
     zero: Zero = 0
+    whole_gradients: bool = False
     schedule: Schedule = "1f1b"
     mfu: tuple[float, float] | None = None
 
@@ -70,17 +76,7 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
     """
     title, sample, workload, notes = _workload(words, facts)
     kind, peaks = facts.gpu(words.gpu)
-    links = measured.links if measured else {}
     node = words.gpus_per_node or _node(peaks)
-    asked = words.links or tuple(links) or own_links(kind, facts, words.gpus)
-    if not asked:
-        raise ConfigError(
-            "no link of a GPU is on file",
-            where="--link",
-            found=kind,
-            expected="a link by name",
-            next_step="give its rate in one direction: --link 900GB/s, say",
-        )
     return Question(
         title=title,
         sample=sample,
@@ -88,16 +84,20 @@ def question_of(words: Words, facts: Facts, measured: Calibration | None) -> Que
         kind=kind,
         peak=_nominal(peaks, "bfloat16_dense_flops"),
         memory=_nominal(peaks, "memory_bytes"),
+        memory_rate=_nominal(peaks, "memory_bytes_per_s") if peaks.memory_bytes_per_s else None,
         layout=replace(
             layout_of(words.strategy, words.gpus, workload),
             zero=words.zero,
             schedule=words.schedule,
+            whole_gradients=words.whole_gradients,
         ),
         gpus_per_node=node,
-        links=tuple(offer(word, kind, facts, links) for word in dict.fromkeys(asked)),
-        network=offer(words.network, kind, facts, {}),
-        mfu=_mfu(words, facts, measured, peaks),
+        links=_links(words, kind, facts, measured, min(words.gpus, node)),
+        network=network(words.network, facts),
+        mfu=_mfu(words, facts, measured, peaks, workload),
         overlap=ANY_OVERLAP,
+        margin=_margin(facts),
+        said=frozenset(name for name, value in vars(words).items() if value is not None),
         notes=notes,
     )
 
@@ -109,19 +109,52 @@ def layout_of(strategy: str, gpus: int, workload: Workload) -> Layout:
         ConfigError: if a word is unknown, or GPUs, layers, heads or experts cannot be divided so.
     """
     degrees = dict.fromkeys(DEGREES, 1)
+    told = set[str]()
     for part in strategy.split(","):
         name, _, number = part.strip().partition("=")
-        if name not in DEGREES or (number and not re.fullmatch(r"[1-9]\d*", number)):
+        strange = name not in DEGREES or (number and not re.fullmatch(r"[1-9]\d{0,8}", number))
+        if strange or name in told:
             raise ConfigError(
                 "no such strategy",
                 where="--strategy",
                 found=part,
-                expected=f"{', '.join(DEGREES)}, best, or degrees such as tensor=8,pipeline=4",
+                expected=f"{', '.join(DEGREES)}, best, or degrees such as tensor=8,pipeline=4, "
+                "each once",
             )
+        told.add(name)
         degrees[name] = int(number) if number else gpus
     _check_degrees(degrees, gpus, workload)
     replica = degrees["tensor"] * degrees["pipeline"]
     return Layout(gpus // replica, degrees["tensor"], degrees["pipeline"], degrees["expert"])
+
+
+def _links(
+    words: Words, kind: str, facts: Facts, measured: Calibration | None, joined: int
+) -> tuple[Offer, ...]:
+    """Those that are asked for, else those that a campaign compared on such GPUs, else those on
+    file."""
+    alike = measured is not None and measured.is_of(kind, facts)
+    known = measured.links_for(words.model, joined) if measured else {}
+    compared = measured.compared if measured and alike else ()
+    asked = words.links or compared or own_links(kind, facts, words.gpus)
+    if not asked:
+        raise ConfigError(
+            "no link of a GPU is on file",
+            where="--link",
+            found=kind,
+            expected="a link by name",
+            next_step="give its rate in one direction: --link 900GB/s, say",
+        )
+    strange = [word for word in asked if word in known]
+    if measured and strange and not alike:
+        raise ConfigError(
+            "a link that was measured on another kind of GPU",
+            where="--link",
+            found=f"{strange[0]} of {', '.join(measured.gpus) or 'a machine without GPUs'}",
+            expected=f"a link of {kind}",
+            next_step="ask for nvlink or pcie as on file, or give its rate: 25GB/s, say",
+        )
+    return tuple(offer(word, kind, facts, known) for word in dict.fromkeys(asked))
 
 
 def own_links(kind: str, facts: Facts, gpus: int) -> tuple[str, ...]:
@@ -174,23 +207,45 @@ def _workload(words: Words, facts: Facts) -> tuple[str, str, Workload, tuple[str
             expected=f"a model by name ({', '.join(facts.presets)}), or these",
         )
     bare = _shaped(cast(float, words.params), words)
-    told = ("layers", "hidden", "heads")
-    notes = [f"{n} = {getattr(bare, n)}" for n in told if getattr(words, n) is None]
+    told = {"layers": "layers", "heads": "heads", "hidden": "wide"}
+    notes = [f"{getattr(bare, n)} {what}" for n, what in told.items() if getattr(words, n) is None]
     title = f"model of {significant(bare.parameters / 1e9)} billion parameters"
     return title, "sequence", _checked(_changed(bare, words)), tuple(notes)
 
 
 def _shaped(parameters: float, words: Words) -> Workload:
-    """A decoder of usual shape: 12 x layers x width^2 parameters.
+    """A decoder of usual shape, of those that can be divided the one nearest in size.
 
-    Source: Kaplan et al., arXiv:2001.08361, section 2.1 (parameters without embeddings).
+    Source: Kaplan et al., arXiv:2001.08361, section 2.1 (12 x layers x width^2 parameters without
+        embeddings).
     """
-    layers = words.layers or max(1, round((parameters / (12 * WIDTH_OVER_LAYERS**2)) ** (1 / 3)))
-    hidden = words.hidden or HEAD_WIDTH * max(
-        1, round((parameters / (12 * layers)) ** 0.5 / HEAD_WIDTH)
+    layers, heads, hidden = min(
+        _shapes(parameters, words),
+        key=lambda shape: abs(math.log(12 * shape[0] * shape[2] ** 2 / parameters)),
     )
-    heads = words.heads or max(1, hidden // HEAD_WIDTH)
-    return Workload(parameters, layers, hidden, heads, words.sequence or 1, words.batch or 1)
+    return Workload(
+        parameters, layers, hidden, heads, words.sequence or 1, words.batch or 1,
+        vocabulary=VOCABULARY,
+    )  # fmt: skip
+
+
+def _shapes(parameters: float, words: Words) -> Iterator[tuple[int, int, int]]:
+    """Layers, heads and width near a size; what is told stays."""
+    deep = (parameters / (12 * WIDTH_OVER_LAYERS**2)) ** (1 / 3)
+    for layers in (words.layers,) if words.layers else _even(deep):
+        width = words.hidden or (parameters / (12 * layers)) ** 0.5
+        for heads in (words.heads,) if words.heads else _even(width / HEAD_WIDTH):
+            head = max(1, round(width / heads)) if words.heads else HEAD_WIDTH
+            yield layers, heads, words.hidden or heads * head
+
+
+def _even(number: float) -> tuple[int, int]:
+    """Multiples of `EVEN` on both sides of a number; below it, powers of two."""
+    if number < EVEN:
+        low = 1 << max(0, math.floor(math.log2(number)))
+        return low, 2 * low
+    low = EVEN * math.floor(number / EVEN)
+    return low, low + EVEN
 
 
 def _changed(workload: Workload, words: Words) -> Workload:
@@ -210,11 +265,18 @@ def _changed(workload: Workload, words: Words) -> Workload:
 
 
 def _checked(workload: Workload) -> Workload:
-    """A model whose batch is made of whole micro-batches.
+    """A model whose batch is made of whole micro-batches, and whose width of whole heads.
 
     Raises:
         ConfigError: if it is not.
     """
+    if workload.hidden % workload.heads:
+        raise ConfigError(
+            "heads that do not fill the width",
+            where="--heads",
+            found=f"width {workload.hidden}, {workload.heads} heads",
+            expected="a width that is a multiple of the heads",
+        )
     part = workload.micro_batch
     if part and workload.batch_per_gpu % part:
         raise ConfigError(
@@ -232,19 +294,30 @@ def _node(peaks: GpuPeaks) -> int:
     return max(NODE, domain)
 
 
-def _nominal(peaks: GpuPeaks, field: Literal["bfloat16_dense_flops", "memory_bytes"]) -> Estimate:
+def _nominal(
+    peaks: GpuPeaks, field: Literal["bfloat16_dense_flops", "memory_bytes", "memory_bytes_per_s"]
+) -> Estimate:
     fact = getattr(peaks, field)
     return Estimate(fact.value, fact.value, "nominal", fact.source)
 
 
-def _mfu(words: Words, facts: Facts, measured: Calibration | None, peaks: GpuPeaks) -> Estimate:
+def _margin(facts: Facts) -> Estimate:
+    figure = facts.modelling.uncounted_memory
+    basis = f"{figure.condition}; {figure.source}"
+    return Estimate(figure.value, figure.most or figure.value, "measured", basis)
+
+
+def _mfu(
+    words: Words, facts: Facts, measured: Calibration | None, peaks: GpuPeaks, workload: Workload
+) -> Estimate:
     """As given, as measured, or as published; measured on another GPU it is told to be."""
     if words.mfu:
         return Estimate(*words.mfu, "given", "as asked for")
-    if measured and measured.mfu:
+    found = measured.mfu(words.model, workload.flops_per_gpu) if measured else None
+    if measured and found:
         strange = ", ".join(name for name in measured.gpus if name not in peaks.names)
         note = f", measured on {strange}, another GPU" if strange else ""
-        return replace(measured.mfu, basis=measured.mfu.basis + note)
+        return replace(found, basis=found.basis + note)
     figure = facts.modelling.mfu
     basis = f"{figure.condition}; {figure.source}"
     return Estimate(figure.value, figure.most or figure.value, "published", basis)

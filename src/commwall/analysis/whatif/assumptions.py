@@ -94,6 +94,9 @@ class Facts:
             micro_batch=preset.micro_batch,
             gradient_bytes=preset.gradient_bytes,
             experts=self._experts(preset, parameters),
+            widening=preset.feed_forward / preset.hidden if preset.feed_forward else 4.0,
+            gated=preset.gated,
+            vocabulary=preset.vocabulary or 0,
         )
 
     def _experts(self, preset: Preset, parameters: float) -> Experts | None:

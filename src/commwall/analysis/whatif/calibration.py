@@ -1,42 +1,79 @@
 """What the records of a campaign say of compute, overlap and links, for models to start from.
 
-Layer: analysis. Reads no file. Only admitted records count. A range is from the least to the
-greatest value of any case and round: models and batches differ more than rounds do.
+Layer: analysis. Reads no file. Only admitted records count.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from commwall.analysis.derive import MFU
 from commwall.analysis.links import LinkFit, fit_link
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.whatif.assumptions import Facts
 from commwall.analysis.whatif.offers import Offer
+from commwall.analysis.whatif.trained import Trained, hidden_of, mfu_of
 from commwall.model.estimates import Estimate
 from commwall.model.overlap import hidden_share
-from commwall.schema.case import CollectivesCase, TrainingCase
+from commwall.model.update import UPDATE_BYTES, packing_bytes
+from commwall.schema.case import CollectivesCase, ModelName, TrainingCase
 from commwall.schema.errors import ConfigError
 
 FULL, NOSYNC, PACKED, COMM = (
     Quantity("step_time_s", leg) for leg in ("full", "nosync", "packed", "comm")
 )
 EXCHANGE = Quantity("exchange_busbw_bytes_per_s")
+TRANSFORMERS: frozenset[ModelName] = frozenset({"bert", "gpt", "transformer_xl", "vit"})
+"""Families of equal layers of one width, as those that `whatif` has formulas for. Convolutions, and
+Swin with its windows and stages, reach another MFU on the same GPU."""
+LEAST_EXCHANGE = 0.05
+"""Chosen: of a step. What is hidden of less is the difference of nearly equal times."""
+PARAMETER_BYTES = 4
+"""Of a parameter and its gradient: weights stay in float32 whatever the precision."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What one campaign measured; None or no entry where it did not."""
+    """What one campaign measured; no entry where it did not."""
 
     campaign: str
-    mfu: Estimate | None
-    """Of a step without exchange [1]."""
+    trained: tuple[Trained, ...]
+    """Of transformers, or of the one case that was asked for."""
     links: dict[str, Offer]
-    """Platform -> its link, with the share of what could be hidden that was."""
+    """Platform -> its link."""
+    compared: tuple[str, ...]
+    """Those of comparisons that are no controls: links to compare where none is named."""
     gpus: tuple[str, ...]
     """Names of the GPUs that were measured."""
-    models: dict[str, str]
-    """Training case that compute and overlap are taken from -> its model, as `whatif` names it."""
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Training case -> its model."""
+        return {each.case: each.model for each in self.trained}
+
+    def is_of(self, kind: str, facts: Facts) -> bool:
+        """Whether it measured GPUs of a kind."""
+        return bool(set(self.gpus) & set(facts.gpus.root[kind].names))
+
+    def mfu(self, model: str | None, flops: float) -> Estimate | None:
+        """MFU of forward and backward pass, as `commwall.analysis.whatif.trained` tells it."""
+        return self._told(mfu_of(self.trained, model, flops))
+
+    def links_for(self, model: str | None, ranks: int) -> dict[str, Offer]:
+        """Its links with the overlap of a model, for so many GPUs of a node."""
+        return {
+            platform: replace(
+                link, overlap=self._told(hidden_of(self.trained, model, platform))
+            ).among(ranks)
+            for platform, link in self.links.items()
+        }
+
+    def _told(self, estimate: Estimate | None) -> Estimate | None:
+        """An estimate whose words name the campaign."""
+        if estimate is None:
+            return None
+        return replace(estimate, basis=f"{estimate.basis}, in {self.campaign}")
 
 
 def calibrate(analysis: Analysis, case: str | None = None) -> Calibration:
@@ -44,75 +81,36 @@ def calibrate(analysis: Analysis, case: str | None = None) -> Calibration:
 
     Args:
         analysis: of the campaign.
-        case: the only training case to take compute and overlap from; None is all.
+        case: the only training case to take compute and overlap from; None is all transformers.
 
     Raises:
         ConfigError: if the campaign has no admitted record of that case.
     """
     cells = [cell for cell in analysis.cells if not cell.refusals]
-    training = [cell for cell in cells if isinstance(cell.record.case, TrainingCase)]
-    campaign = analysis.evidence.index.campaign
-    if case is not None:
-        training = _of_case(training, case)
+    wanted = _is_transformer if case is None else _is_case(cells, case)
+    trained = [cell for cell in cells if wanted(cell)]
+    links = dict(_links(cells, trained, analysis))
+    plan = analysis.evidence.plan
+    real = [each for each in (plan.comparisons if plan else ()) if not each.control]
     return Calibration(
-        campaign=campaign,
-        mfu=_range("MFU without exchange", _compute_mfu(training), campaign),
-        links=dict(_links(cells, training, analysis)),
+        campaign=analysis.evidence.index.campaign,
+        trained=tuple(each for cell in trained for each in _trained(cell, analysis)),
+        links=links,
+        compared=tuple(n for n in links if any(n in (each.a, each.b) for each in real)),
         gpus=tuple(dict.fromkeys(name for cell in cells for name in gpu_names(cell))),
-        models=dict(_models(training)),
     )
-
-
-def _of_case(cells: Sequence[Cell], case: str) -> list[Cell]:
-    known = dict.fromkeys(cell.record.id.case for cell in cells)
-    if case not in known:
-        raise ConfigError(
-            "no such case was measured", where="--case", found=case,
-            expected=f"one of {', '.join(known)}" if known else "a campaign with training",
-        )  # fmt: skip
-    return [cell for cell in cells if cell.record.id.case == case]
-
-
-def _models(training: Iterable[Cell]) -> Iterator[tuple[str, str]]:
-    for cell in training:
-        case = cell.record.case
-        if isinstance(case, TrainingCase):
-            yield cell.record.id.case, f"{case.model}-{case.preset}"
-
-
-def gpu_names(cell: Cell) -> tuple[str, ...]:
-    """Names of the GPUs of a record."""
-    return tuple(gpu.name for gpu in cell.record.machine.gpus)
-
-
-def _range(what: str, values: Iterable[tuple[str, float]], campaign: str) -> Estimate | None:
-    """Least to greatest value of all cases, which are named."""
-    found = list(values)
-    if not found:
-        return None
-    cases = ", ".join(dict.fromkeys(case for case, _ in found))
-    numbers = [value for _, value in found]
-    return Estimate(min(numbers), max(numbers), "measured", f"{what} of {cases} in {campaign}")
-
-
-def _compute_mfu(cells: Iterable[Cell]) -> Iterator[tuple[str, float]]:
-    for cell in cells:
-        values, alone_s = cell.derived.values, alone(cell)
-        if alone_s and {MFU, FULL} <= values.keys():
-            yield cell.record.id.case, values[MFU] * values[FULL] / alone_s
-
-
-def _hidden(cells: Iterable[Cell]) -> Iterator[tuple[str, float]]:
-    for cell in cells:
-        share = hidden_share_of(cell)
-        if share is not None:
-            yield cell.record.id.case, share
 
 
 def alone(cell: Cell) -> float | None:
     """Step without exchange, the packing of buckets included where it was measured [s]."""
     values = cell.derived.values
     return values.get(PACKED) or values.get(NOSYNC)
+
+
+def gradient_bytes(cell: Cell) -> int:
+    """Gradients that a record exchanges; 0 where it does not say [byte]."""
+    runtime = cell.record.software.runtime
+    return sum(runtime.bucket_bytes) if runtime else 0
 
 
 def hidden_share_of(cell: Cell) -> float | None:
@@ -123,17 +121,68 @@ def hidden_share_of(cell: Cell) -> float | None:
     return hidden_share(alone_s, values[COMM], values[FULL] - alone_s)
 
 
+def gpu_names(cell: Cell) -> tuple[str, ...]:
+    """Names of the GPUs of a record."""
+    return tuple(gpu.name for gpu in cell.record.machine.gpus)
+
+
+def _is_transformer(cell: Cell) -> bool:
+    case = cell.record.case
+    return isinstance(case, TrainingCase) and case.model in TRANSFORMERS
+
+
+def _is_case(cells: Iterable[Cell], case: str) -> Callable[[Cell], bool]:
+    """Whether a record is of the case that was asked for, which must be among them."""
+    trained = (cell.record.id for cell in cells if isinstance(cell.record.case, TrainingCase))
+    known = dict.fromkeys(each.case for each in trained)
+    if case not in known:
+        raise ConfigError(
+            "no such case was measured", where="--case", found=case,
+            expected=f"one of {', '.join(known)}" if known else "a campaign with training",
+        )  # fmt: skip
+    return lambda cell: cell.record.id.case == case
+
+
+def _trained(cell: Cell, analysis: Analysis) -> Iterator[Trained]:
+    case, runtime, values = cell.record.case, cell.record.software.runtime, cell.derived.values
+    if not isinstance(case, TrainingCase) or not runtime or not runtime.step_flops:
+        return
+    too_short = values.get(COMM, 0.0) < LEAST_EXCHANGE * values.get(FULL, 0.0)
+    yield Trained(
+        case=cell.record.id.case,
+        model=f"{case.model}-{case.preset}",
+        platform=cell.record.id.platform,
+        flops=runtime.step_flops,
+        mfu=_compute_mfu(cell, analysis),
+        hidden=None if too_short else hidden_share_of(cell),
+    )
+
+
+def _compute_mfu(cell: Cell, analysis: Analysis) -> float | None:
+    """MFU of forward and backward pass, if update and packing run at the memory's nominal rate."""
+    values, alone_s = cell.derived.values, alone(cell)
+    kinds = [analysis.facts.gpus.of(name) for name in set(gpu_names(cell))]
+    rate = kinds[0].memory_bytes_per_s if len(kinds) == 1 and kinds[0] else None
+    if not alone_s or not rate or not {MFU, FULL} <= values.keys():
+        return None
+    moved = UPDATE_BYTES * gradient_bytes(cell) / PARAMETER_BYTES
+    packed = packing_bytes(gradient_bytes(cell)) if PACKED in values else 0
+    return values[MFU] * values[FULL] / (alone_s - float(moved + packed) / rate.value)
+
+
 def _links(
-    cells: Sequence[Cell], training: Sequence[Cell], analysis: Analysis
+    cells: Sequence[Cell], trained: Sequence[Cell], analysis: Analysis
 ) -> Iterator[tuple[str, Offer]]:
     """The link of each platform with a line through its all-reduces."""
     for platform, name in analysis.names.items():
         own = [cell for cell in cells if cell.record.id.platform == platform]
         fits = [fit for cell in own if _plain_all_reduce(cell) for fit in _fits(cell)]
+        values = [c.derived.values for c in trained if c.record.id.platform == platform]
+        exchanges = [each[EXCHANGE] for each in values if EXCHANGE in each]
         if fits:
-            trained = [cell for cell in training if cell.record.id.platform == platform]
-            ranks = own[0].record.platform.world_size
-            yield platform, _offer(name, fits, trained, ranks, analysis.evidence.index.campaign)
+            campaign = analysis.evidence.index.campaign
+            offer = _offer(name, fits, exchanges, own[0].record.platform.world_size, campaign)
+            yield platform, replace(offer, joins=_domain(own[0], analysis))
 
 
 def _plain_all_reduce(cell: Cell) -> bool:
@@ -152,10 +201,9 @@ def _fits(cell: Cell) -> Iterator[LinkFit]:
 
 
 def _offer(
-    name: str, fits: Sequence[LinkFit], trained: Sequence[Cell], ranks: int, campaign: str
+    name: str, fits: Sequence[LinkFit], exchanges: Sequence[float], ranks: int, campaign: str
 ) -> Offer:
     """Rates from the exchange of DDP's buckets to the lines' ends; latency of one ring step."""
-    exchanges = [c.derived.values[EXCHANGE] for c in trained if EXCHANGE in c.derived.values]
     rates = [*exchanges, *(fit.bytes_per_s for fit in fits)]
     latencies = [fit.latency_s / (2 * (ranks - 1)) for fit in fits]
     words = f"lines through all-reduces and exchange of buckets among {ranks} GPUs in {campaign}"
@@ -163,5 +211,14 @@ def _offer(
         name,
         Estimate(min(rates), max(rates), "measured", words),
         Estimate(min(latencies), max(latencies), "measured", words),
-        overlap=_range(f"share hidden over {name}", _hidden(trained), campaign),
+        measured_ranks=ranks,
     )
+
+
+def _domain(cell: Cell, analysis: Analysis) -> int | None:
+    """GPUs that a measured NVLink joins; None for a link that joins any number."""
+    if cell.record.platform.path != "nvlink":
+        return None
+    kinds = [analysis.facts.gpus.of(name) for name in gpu_names(cell)]
+    known = [kind.nvlink_domain.value for kind in kinds if kind and kind.nvlink_domain]
+    return min(known, default=cell.record.platform.world_size)

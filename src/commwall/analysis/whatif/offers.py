@@ -2,30 +2,39 @@
 
 Layer: analysis. Reads no file. A rate is what a ring reaches in one direction. It is published
 where somebody measured this GPU, else assumed: the nominal rate times the shares that other GPUs
-reach on a link of this kind.
+reach on a link of this kind. Published rates are those of large messages; where rates over sizes
+are on file, the low end is what is left of them at the size of DDP's buckets.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from commwall.analysis.whatif.assumptions import Facts
 from commwall.judge.facts import LANES
 from commwall.model.estimates import Estimate
 from commwall.model.links import Link
+from commwall.model.scale import BUCKET_BYTES
 from commwall.schema.achieved import Achieved, LinkPath
 from commwall.schema.errors import ConfigError, UnitError
 from commwall.schema.facts import Figure
 from commwall.schema.quantities import unit_of
-from commwall.schema.units import rate_text
+from commwall.schema.units import rate_text, size_text
 
 End = Literal["slow", "fast"]
 NVLINK_PATHS: frozenset[LinkPath] = frozenset({"nvswitch", "nvlink_mesh", "nvlink_bridge"})
 PCIE_PATHS: frozenset[LinkPath] = frozenset({"pcie"})
+PATH_OF_REACH: dict[str, LinkPath] = {
+    "switch": "nvswitch", "direct": "nvlink_mesh", "bridge": "nvlink_bridge",
+}  # fmt: skip
+"""What NVLink joins, as `gpu-links.yaml` names it -> the path of such rates."""
 NETWORKS = {"hdr": 200, "ndr": 400, "xdr": 800}
 """Generation of InfiniBand -> Gbit/s of a port, as it is sold."""
-FORMS = "nvlink, nvlink4, pcie, pcie5, ib400, roce400, ndr, or a rate such as 25GB/s"
+NETWORK_FORMS = "ib400, roce400, ndr, or a rate such as 25GB/s"
+FORMS = f"nvlink, nvlink4, pcie, pcie5, {NETWORK_FORMS}"
+FASTEST = 1e15
+"""Chosen: a rate that no link has, a thousand times that of NVLink [byte/s]."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,24 @@ class Offer:
     """See `commwall.model.links.Link`."""
     overlap: Estimate | None = None
     """Share of what could be hidden that is over this link; None where nobody measured it."""
+    measured_ranks: int | None = None
+    """GPUs among which a campaign measured it; None where none did."""
+
+    def among(self, ranks: int) -> "Offer":
+        """A measured link in a ring of another number of GPUs: modelled, not measured."""
+        if ranks < 2 or self.measured_ranks in (None, ranks):
+            return self
+        words = f"from {self.measured_ranks} GPUs to rings of {ranks}: "
+
+        def carried(told: Estimate) -> Estimate:
+            return replace(told, origin="modelled", basis=words + told.basis)
+
+        return replace(
+            self,
+            bytes_per_s=carried(self.bytes_per_s),
+            latency_s=carried(self.latency_s),
+            overlap=carried(self.overlap) if self.overlap else None,
+        )
 
     def at(self, end: End) -> Link:
         """The link at its slow or its fast end."""
@@ -64,14 +91,27 @@ def offer(word: str, kind: str, facts: Facts, measured: Mapping[str, Offer]) -> 
     """
     if word in measured:
         return measured[word]
-    found = re.fullmatch(r"(nvlink|pcie|ib|roce)(\d*)|(hdr|ndr|xdr)", word.lower())
+    found = re.fullmatch(r"(nvlink|pcie)(\d*)", word.lower())
     if not found:
-        return _of_rate(word, facts, measured)
-    family, number = (found[1], found[2]) if found[1] else ("ib", str(NETWORKS[found[3]]))
-    generation = int(number) if number else None
-    if family == "nvlink":
-        return _nvlink(kind, generation, facts)
-    return _pcie(kind, generation, facts) if family == "pcie" else _network(word, generation, facts)
+        return _network(word, facts, "--link", ", ".join([FORMS, *measured]))
+    generation = int(found[2]) if found[2] else None
+    return (_nvlink if found[1] == "nvlink" else _pcie)(kind, generation, facts)
+
+
+def network(word: str, facts: Facts) -> Offer:
+    """The link between nodes that a word means.
+
+    Raises:
+        ConfigError: if there is no such network; NVLink and PCIe end at the node.
+    """
+    return _network(word, facts, "--network", NETWORK_FORMS)
+
+
+def _network(word: str, facts: Facts, where: str, expected: str) -> Offer:
+    found = re.fullmatch(r"(?:ib|roce)(\d*)|(hdr|ndr|xdr)", word.lower())
+    if not found:
+        return _of_rate(word, facts, where, expected)
+    return _port(word, int(found[1] or 0) or NETWORKS.get(found[2] or ""), facts, where)
 
 
 def _nvlink(kind: str, generation: int | None, facts: Facts) -> Offer:
@@ -111,11 +151,17 @@ def _pcie(kind: str, generation: int | None, facts: Facts) -> Offer:
     )
 
 
-def _network(word: str, rate: int | None, facts: Facts) -> Offer:
+def _port(word: str, rate: int | None, facts: Facts, where: str) -> Offer:
     port = facts.links.links.infiniband.get(rate) if rate else None
     if not port:
         known = ", ".join(f"ib{each}" for each in facts.links.links.infiniband)
-        raise ConfigError("no such network", found=word, expected=known)
+        raise ConfigError(
+            "no such network",
+            where=where,
+            found=word,
+            expected=known,
+            next_step="or give the rate of a port in one direction: 50GB/s, say",
+        )
     share = facts.modelling.network_share
     most = share.most or share.value
     family = "RoCE" if word.lower().startswith("roce") else "InfiniBand"
@@ -128,19 +174,21 @@ def _network(word: str, rate: int | None, facts: Facts) -> Offer:
     )
 
 
-def _of_rate(word: str, facts: Facts, measured: Mapping[str, Offer]) -> Offer:
+def _of_rate(word: str, facts: Facts, where: str, expected: str) -> Offer:
     """A rate as somebody gives it, in one direction."""
     found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*([A-Za-z]+/s)", word)
-    expected = ", ".join([FORMS, *measured])
     if not found:
-        raise ConfigError("no such link", where="--link", found=word, expected=expected)
+        raise ConfigError("no such link", where=where, found=word, expected=expected)
     try:
         value, unit = float(found[1]), unit_of(found[2])
     except (ValueError, UnitError) as error:
-        raise ConfigError("no such link", where="--link", found=word, expected=expected) from error
+        raise ConfigError("no such link", where=where, found=word, expected=expected) from error
     rate = value * unit.value
-    if unit.dimension != unit_of("byte/s").dimension or rate <= 0:
-        raise ConfigError("no rate of a link", where="--link", found=word, expected="25GB/s, say")
+    if unit.dimension != unit_of("byte/s").dimension or not 0 < rate < FASTEST:
+        raise ConfigError(
+            "no rate of a link", where=where, found=word,
+            expected=f"bytes a second, below {rate_text(FASTEST)}", next_step="25GB/s, say",
+        )  # fmt: skip
     given = Estimate(rate, rate, "given", "as asked for, in one direction, whatever carries it")
     return Offer(f"a link of {rate_text(rate)}", given, _latency(facts.modelling.pcie_latency))
 
@@ -149,27 +197,53 @@ def _achieved(
     kind: str | None, paths: frozenset[LinkPath], nominal: float, facts: Facts
 ) -> Estimate:
     """What rings reach of a link: this GPU's published rates, else shares of others'."""
-    every = facts.links.achieved.root.values()
-    rings = [e for e in every if e.path in paths and e.algorithm != "nvls" and _sums(e)]
+    sums = [e for e in facts.links.achieved.root.values() if e.path in paths and _sums(e)]
+    rings = [each for each in sums if each.algorithm != "nvls"]
     own = [each for each in rings if kind in each.gpus]
     if own:
-        ends = [
-            end for each in own for end in (each.largest, each.most_bytes_per_s or each.largest)
-        ]
-        sources = "; ".join(dict.fromkeys(each.source for each in own))
-        ranks = ", ".join(map(str, sorted({number for each in own for number in each.ranks})))
-        words = f"all-reduce by rings of large messages among {ranks} {kind}, {sources}"
-        return Estimate(min(ends), max(ends), "published", words)
+        return _published(own, kind or "", _in_buckets(sums, kind, facts))
     # More than the nominal rate is no ring's doing, whatever a source leaves untold.
     shares = [share for each in rings for share in _shares(each, paths, facts) if share <= 1]
     if not shares:
         return Estimate(nominal, nominal, "nominal", f"{rate_text(nominal)} in one direction")
-    low, high = min(shares), max(shares)
+    left, told = _in_buckets(sums, kind, facts)
+    low, high = left * min(shares), max(shares)
     words = (
         f"{rate_text(nominal)} nominal in one direction x {low:.2f} to {high:.2f}, the shares that "
-        "other GPUs' published rates have of such links"
+        f"other GPUs' published rates have of such links{told}"
     )
     return Estimate(nominal * low, nominal * high, "assumed", words)
+
+
+def _published(own: Sequence[Achieved], kind: str, buckets: tuple[float, str]) -> Estimate:
+    left, told = buckets
+    ends = [end for each in own for end in (each.largest, each.most_bytes_per_s or each.largest)]
+    sources = "; ".join(dict.fromkeys(each.source for each in own))
+    ranks = ", ".join(map(str, sorted({number for each in own for number in each.ranks})))
+    words = f"all-reduce by rings of large messages among {ranks} {kind}{told}, {sources}"
+    return Estimate(left * min(ends), max(ends), "published", words)
+
+
+def _in_buckets(sums: Sequence[Achieved], kind: str | None, facts: Facts) -> tuple[float, str]:
+    """Least share of its rate that an all-reduce has in DDP's buckets, and how that is known.
+
+    By rates over sizes of this GPU, else of all that are joined alike; whatever the algorithm, for
+    at such sizes NCCL takes the fastest. Without any, latency alone tells buckets from large
+    messages.
+    """
+    gpu = facts.links.gpus.get(kind or "")
+    alike = [each for each in sums if gpu and each.path == PATH_OF_REACH.get(gpu.reach)]
+    rows = [each for each in alike if kind in each.gpus and each.reached(BUCKET_BYTES)] or [
+        each for each in alike if each.reached(BUCKET_BYTES)
+    ]
+    shares = [(each.reached(BUCKET_BYTES) or 0.0) / each.largest for each in rows]
+    if not shares or min(shares) >= 1:
+        return 1.0, ""
+    least, row = min(zip(shares, rows, strict=True), key=lambda pair: pair[0])
+    return (
+        least,
+        f"; low end x {least:.2f} for buckets of {size_text(BUCKET_BYTES)}, {row.condition}",
+    )
 
 
 def _sums(each: Achieved) -> bool:

@@ -13,9 +13,11 @@ from commwall.analysis.wording import signed_share_text, span_text
 from commwall.language.translate import tr
 from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout, micro_batches
-from commwall.model.memory import ADAM
-from commwall.model.strategies import bubble_share
+from commwall.model.memory import ADAM, logit_bytes
+from commwall.model.strategies import bubble_share, wire_bytes
+from commwall.model.update import PACKING_PASSES, UPDATE_BYTES
 from commwall.schema.units import significant, time_text, volume_text
+from commwall.schema.volumes import layer_exchanges, sharing
 
 STRATEGIES = ("data", "tensor", "pipeline", "expert")
 
@@ -54,13 +56,19 @@ def origin_lines(
     if measured is None:
         yield "No campaign is named: published and nominal values are used, and told as such."
         return
-    own = [link for link in question.links if link in measured.links.values()]
-    mfu = ["MFU"] if question.mfu.origin == "measured" else []
+    own = [link for link in question.links if link.measured_ranks]
+    mfu = ["MFU"] if question.mfu.origin in ("measured", "modelled") else []
     taken = [*mfu, *(_link_part(link) for link in own)]
     yield f"From campaign {measured.campaign}: {'; '.join(taken) or 'nothing'}."
     if not mfu:
-        why = "given" if question.mfu.origin == "given" else "published, the campaign has none"
+        given = question.mfu.origin == "given"
+        why = "given" if given else "published, the campaign has none of a transformer"
         yield f"MFU is {why}."
+    if question.mfu.origin == "modelled":
+        yield (
+            "No case of this model and batch was measured: its MFU is bounded by those of other "
+            "batches."
+        )
     for link in question.links:
         if link not in own:
             yield (
@@ -69,16 +77,18 @@ def origin_lines(
                 f"{link.bytes_per_s.origin}, overlap {question.overlap.origin}."
             )
     same = [case for case, name in measured.models.items() if name == model]
-    if 0 < len(same) < len(measured.models):
+    if len(same) > 1:
         yield (
-            f"MFU and overlap of {len(measured.models)} cases are pooled; of this model alone: "
+            f"Overlap of {len(same)} cases of this model is pooled; of one alone: "
             f"{' or '.join(f'--case {case}' for case in same)}."
         )
 
 
 def _link_part(link: Offer) -> str:
     parts = "rate, latency and overlap" if link.overlap else "rate and latency, not overlap,"
-    return f"{parts} of {link.name}"
+    carried = link.bytes_per_s.origin == "modelled"
+    among = f", measured among {link.measured_ranks} GPUs and modelled for more" if carried else ""
+    return f"{parts} of {link.name}{among}"
 
 
 def layout_text(layout: Layout) -> str:
@@ -92,14 +102,14 @@ def layout_text(layout: Layout) -> str:
 
 
 def answer_lines(answer: Answer) -> tuple[Line, ...]:
-    """All lines of an answer, what it rests on last."""
+    """All lines of an answer; `commwall.analysis.whatif.premises` has what it rests on."""
     return (
         Line("compute of a step", seconds_text(answer.compute), "modelled", _work_text(answer)),
+        _update_line(answer),
         *_volume_lines(answer),
         *_memory_lines(answer),
         *(line for over in answer.over for line in _link_lines(over, answer)),
         *_gain_lines(answer),
-        *_assumptions(answer),
     )
 
 
@@ -125,10 +135,9 @@ def per_gradient_byte(answer: Answer) -> Estimate | None:
     exchanged = float(answer.exchanged.gradients)
     if not exchanged:
         return None
-    words = "compute of a step over its gradients"
-    return Estimate(
-        answer.compute.low / exchanged, answer.compute.high / exchanged, "modelled", words
-    )
+    words = "compute of a step, its update and packing included, over its gradients"
+    alone = answer.alone
+    return Estimate(alone.low / exchanged, alone.high / exchanged, "modelled", words)
 
 
 def per_gb_text(seconds_per_byte: float) -> str:
@@ -142,9 +151,10 @@ def per_gb_span(least: float, most: float) -> str:
 
 
 def way_rows(ways: Iterable[Way]) -> Iterator[tuple[str, str, str]]:
-    """Layout, step time and memory of each way of a sweep, in words."""
+    """Layout, step time and memory of each way of a sweep with its verdict, in words."""
     for way in ways:
-        yield layout_text(way.layout), seconds_text(way.step), volume_text(way.memory_bytes)
+        memory = f"{volume_text(way.memory_bytes)} a GPU: {way.room}"
+        yield layout_text(way.layout), seconds_text(way.step), memory
 
 
 def scale_rows(answers: Iterable[Answer]) -> Iterator[tuple[str, ...]]:
@@ -161,28 +171,44 @@ def scale_rows(answers: Iterable[Answer]) -> Iterator[tuple[str, ...]]:
 def _work_text(answer: Answer) -> str:
     question = answer.question
     flops, mfu = question.workload.flops_per_gpu, question.mfu
-    again = ", forward pass repeated" if question.workload.recompute == "full" else ""
+    again = ", forward pass repeated" if question.workload.repeats_forward else ""
     return (
         f"{significant(flops / 1e12)} TFLOP a GPU{again} at {percents_text(mfu)} of "
         f"{significant(question.peak.low / 1e12)} TFLOP/s"
     )
 
 
+def _update_line(answer: Answer) -> Line:
+    what, rate = "update and packing of gradients", answer.question.memory_rate
+    if rate is None:
+        return Line(what, "not known", "modelled", "left out: the memory's rate is not on file")
+    return Line(
+        what, time_text(answer.update_s), "modelled",
+        f"{UPDATE_BYTES} byte of AdamW for each parameter that a GPU updates, and "
+        f"{PACKING_PASSES} passes over gradients that are exchanged, at the memory's nominal "
+        f"{_rate(rate.low)}: at least",
+    )  # fmt: skip
+
+
 def _volume_lines(answer: Answer) -> Iterator[Line]:
     question, volumes = answer.question, answer.exchanged
-    each = question.workload.gradient_bytes
+    times = layer_exchanges(repeated=question.workload.repeats_forward)
     basis = {
-        "gradients": f"{each} byte a parameter that a GPU holds, all-reduced once a step",
-        "tensor": "4 all-reduces a layer and micro-batch",
+        "gradients": _sharing_text(question),
+        "tensor": f"{times} all-reduces a layer and micro-batch",
         "pipeline": "each micro-batch to the next stage, and its gradient back",
-        "expert": "4 all-to-alls a layer and micro-batch",
+        "expert": f"{times} all-to-alls a layer and micro-batch",
     }
     found = {name: float(getattr(volumes, name)) for name in basis}
     for name, amount in found.items():
         if amount:
             what = "bytes synchronised" if name == "gradients" else f"bytes of {name} parallelism"
             yield Line(f"{what}, each GPU", volume_text(amount), "modelled", basis[name])
-    if not any(found.values()):
+    if any(found.values()):
+        sent = volume_text(wire_bytes(question.workload, question.layout))
+        words = "what rings put on its links, the mean over GPUs"
+        yield Line("bytes sent in a step, each GPU", sent, "modelled", words)
+    else:
         yield Line("bytes exchanged", "none", "modelled", "one GPU has nobody to exchange with")
     x = per_gradient_byte(answer)
     if x:
@@ -190,31 +216,66 @@ def _volume_lines(answer: Answer) -> Iterator[Line]:
         yield Line("compute for the bytes synchronised", text, "modelled", x.basis)
 
 
+def _sharing_text(question: Question) -> str:
+    """What data-parallel ranks exchange, and how often."""
+    workload, layout = question.workload, question.layout
+    held = f"{workload.gradient_bytes} byte a parameter that a GPU holds"
+    if not layout.zero:
+        return f"{held}, all-reduced once a step"
+    several = micro_batches(workload, layout)
+    times = sharing(layout.zero, several, whole_gradients=layout.whole_gradients).whole
+    return f"{held}, gathered or scattered {times:g} times a step, each half an all-reduce"
+
+
 def _memory_lines(answer: Answer) -> Iterator[Line]:
-    question = answer.question
-    whole = answer.state_bytes + answer.activation_bytes
+    question, counted = answer.question, answer.memory
     size = volume_text(question.memory.low)
-    verdict = "fits" if answer.fits else "does not fit"
     yield Line(
-        "memory of a GPU", f"{volume_text(whole)} of {size}: {verdict}", "modelled",
-        f"{volume_text(answer.state_bytes)} of parameters, gradients and Adam "
-        f"({ADAM.whole:g} byte a parameter), {volume_text(answer.activation_bytes)} of "
-        "activations; not the framework's own, nor logits",
+        "memory of a GPU", f"{volume_text(float(counted.whole))} of {size}: {answer.room}",
+        "modelled",
+        f"{volume_text(float(counted.state))} of parameters, gradients and Adam "
+        f"({ADAM.whole:g} byte a parameter), {_activations_text(answer)}, "
+        f"{_buffers_text(answer)}; not the framework's own",
     )  # fmt: skip
+    margin = percents_text(question.margin)
+    basis = f"to fit is to leave it free; {question.margin.basis}"
+    yield Line("margin for what is not counted", margin, question.margin.origin, basis)
     state = volume_text(ADAM.whole * question.workload.parameters)
     told = f"{answer.fewest}" if answer.fewest else "no number is enough"
     yield Line(
         "fewest GPUs that hold it", told, "modelled",
         f"{state} of state divided evenly, by ZeRO stage 3, tensor or pipeline parallelism, beside "
-        "these activations",
+        f"these activations, all with {margin} on top",
     )  # fmt: skip
+
+
+def _activations_text(answer: Answer) -> str:
+    """Activations, and what of them is counted."""
+    workload, layout = answer.question.workload, answer.question.layout
+    logits = float(logit_bytes(workload, layout))
+    several = f", {workload.experts.active} experts a token" if workload.experts else ""
+    gated = "gated " if workload.gated else ""
+    words = f"logits of {workload.vocabulary:,} words ({volume_text(logits)})"
+    return (
+        f"{volume_text(float(answer.memory.activations))} of activations (attention and a "
+        f"{gated}feed-forward part {workload.widening:.3g} times as wide{several}, "
+        f"{words if logits else 'no logits'})"
+    )
+
+
+def _buffers_text(answer: Answer) -> str:
+    buffers = float(answer.memory.buffers)
+    if not buffers:
+        return "no buffers of the exchange"
+    stage = answer.question.layout.zero
+    what = "gathered parameters of two layers" if stage == 3 else "copies of gradients in buckets"
+    return f"{volume_text(buffers)} of {what}"
 
 
 def _link_lines(over: OverLink, answer: Answer) -> Iterator[Line]:
     link, question = over.link, answer.question
-    rate, network = link.bytes_per_s, question.network.bytes_per_s
-    ends = span_text(_rate(rate.low), _rate(rate.high))
-    beyond = f", {span_text(_rate(network.low), _rate(network.high))} between nodes"
+    ends = rates_text(link.bytes_per_s)
+    beyond = f", {rates_text(question.network.bytes_per_s)} between nodes"
     between = beyond if question.nodes > 1 else ""
     yield Line(
         f"{link.name}: exchanges alone", seconds_text(over.communication), "modelled",
@@ -239,7 +300,8 @@ def _parts_text(over: OverLink, answer: Answer) -> str:
         several = micro_batches(answer.question.workload, layout)
         share = float(bubble_share(layout.pipeline, several))
         parts.append(f"bubble {100 * share:.1f} % with {float(several):g} micro-batches")
-    return "compute, and waiting " + ", ".join(parts) if parts else "compute alone"
+    alone = "compute, update"
+    return f"{alone}, and waiting {', '.join(parts)}" if parts else f"{alone} alone"
 
 
 def _gain_lines(answer: Answer) -> Iterator[Line]:
@@ -250,32 +312,16 @@ def _gain_lines(answer: Answer) -> Iterator[Line]:
         )
 
 
-def _assumptions(answer: Answer) -> Iterator[Line]:
-    question = answer.question
-    mfu = question.mfu
-    yield Line("MFU without waiting", percents_text(mfu), mfu.origin, mfu.basis)
-    overlaps = dict.fromkeys(link.overlap or question.overlap for link in question.links)
-    for each in overlaps:
-        yield Line("of what could be hidden is", percents_text(each), each.origin, each.basis)
-    peak = f"{significant(question.peak.low / 1e12)} TFLOP/s"
-    yield Line("peak in bfloat16, dense", peak, question.peak.origin, question.peak.basis)
-    used = [*question.links, *([question.network] if question.nodes > 1 else [])]
-    for link in used:
-        rate = link.bytes_per_s
-        text = span_text(_rate(rate.low), _rate(rate.high))
-        yield Line(f"rate of {link.name}", text, rate.origin, rate.basis)
-    for link in used:
-        text = seconds_text(link.latency_s)
-        yield Line(f"latency of {link.name}", text, link.latency_s.origin, link.latency_s.basis)
-    for note in question.notes:
-        yield Line("shape of the model", note, "assumed", "usual shape of a decoder of this size")
-
-
 def _times_text(low: float, high: float) -> str:
     """A time between its ends; none has no unit."""
     if not high:
         return tr("none")
     return span_text(time_text(low) if low else "0", time_text(high))
+
+
+def rates_text(estimate: Estimate) -> str:
+    """A link's rate between its ends, in GB/s (1 GB = 10^9 byte)."""
+    return span_text(_rate(estimate.low), _rate(estimate.high))
 
 
 def _rate(bytes_per_s: float) -> str:
