@@ -7,13 +7,13 @@ from statistics import median
 import pytest
 
 torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    pytest.skip("needs a CUDA device", allow_module_level=True)
+if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+    pytest.skip("needs two CUDA devices", allow_module_level=True)
 
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import Windows
 from commwall.schema.mitigation import Mitigation, PriceCase, StepCase
-from tests.gpu.launching import RANKS, launched, values
+from tests.gpu.launching import launched, values
 
 RECORDED = {
     "bfloat16": Mitigation(exchange="bfloat16"),
@@ -44,8 +44,6 @@ def step(mitigation: Mitigation) -> StepCase:
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> LaunchOutcome:
-    if RANKS == 1:
-        pytest.skip("needs two CUDA devices: a lone process has nothing to mitigate")
     cases = {name: step(mitigation) for name, mitigation in RECORDED.items()}
     return launched(tmp_path_factory.mktemp("mitigations"), "mitigations", cases)
 
