@@ -86,7 +86,8 @@ picture(
 
 # %% [markdown]
 # ## Clocks, temperatures, disturbance
-# A GPU that lowers its clocks, or that others use as well, is marked and kept out of verdicts.
+# A GPU that heat or its supply slows, or that others use as well, is marked and kept out of
+# verdicts. One at its power limit is told, and verdicts stand.
 
 # %%
 gpu_use.disturbance_table(page)

@@ -144,7 +144,7 @@ def _series(name: str, full_ms: float) -> Iterable[Series]:
             nvlink, pcie = (0.0, 8e9) if staged else (40e9, 1e6)
             yield _of(f"nvlink_{way}_bytes_per_s", "byte/s", rank, (nvlink, nvlink))
             yield _of(f"pcie_{way}_bytes_per_s", "byte/s", rank, (pcie, pcie))
-        yield _of("sm_clock_hz", "Hz", rank, (1.9e9, 1.98e9, 1.98e9))
+        yield _of("sm_clock_hz", "Hz", rank, (1.97e9, 1.98e9, 1.98e9))
         yield _of("memory_clock_hz", "Hz", rank, (3.2e9,) * 3)
         yield _of("temperature_c", "°C", rank, (40.0 + rank, 50.0, 60.0))
 

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -18,7 +19,7 @@ from commwall.report.exposed import exposed_note
 from commwall.report.page import open_page
 from commwall.schema.errors import PlanError
 from commwall.schema.record import Record, Status
-from commwall.schema.result import Check, Mark
+from commwall.schema.result import Check, Mark, MarkName
 from commwall.stats.paired import paired_ratio
 from tests.golden.build import (
     AGAIN,
@@ -111,6 +112,21 @@ def test_an_unusable_round_is_named_and_the_others_count(
     assert analysis.primary[1].rounds == (1, 2, 3, 4, 5)
 
 
+@pytest.mark.parametrize("name", get_args(MarkName))
+def test_a_mark_keeps_its_round_out_or_is_only_told(tmp_path: Path, name: MarkName) -> None:
+    """The list of those that do stands here a second time on purpose."""
+    keeps_out = name in ("host_bound", "throttled", "contended", "emulation_not_binding")
+
+    def marked(record: Record) -> Record:
+        mark = Mark(name=name, leg="full", detail="as a test says")
+        return record.model_copy(update={"marks": (mark,)})
+
+    analysis = _analysis(tmp_path, _only(SLOW, 4, marked))
+    assert analysis.primary[0].rounds == ((1, 2, 3, 5) if keeps_out else (1, 2, 3, 4, 5))
+    (line,) = (gap for gap in analysis.gaps if "as a test says" in str(gap))
+    assert line.kind == ("record" if keeps_out else "mark")
+
+
 def test_where_no_round_compares_the_verdict_says_why(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, lambda r: _other_loss(r) if r.id.platform == SLOW else r)
     reason = analysis.primary[0].why_none
@@ -189,7 +205,7 @@ def test_a_record_measured_otherwise_than_planned_is_refused(tmp_path: Path) -> 
 def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
     analysis = _analysis(tmp_path, lambda r: r, rounds=1)
     words = sentence(analysis.primary[0], analysis.names)
-    assert words.endswith("cannot tell with 1 round, one round has no interval.")
+    assert words.endswith("cannot tell with 1 round, one round has no interval; ratio 2.000.")
     assert analysis.primary[0].ratio is not None
     row = tidy_tables(analysis).ratios.iloc[0]
     assert row["n"] == 1 and row["ratio"] == pytest.approx(2)
@@ -202,15 +218,15 @@ def test_undecided_names_the_rounds_needed(tmp_path: Path) -> None:
     comparison = control.comparison.model_copy(update={"control": False})
     undecided = replace(control, comparison=comparison)
     words = sentence(undecided, analysis.names)
-    assert words.endswith(
-        "cannot tell with 5 rounds, more would be needed than are worth measuring."
-    )
+    assert (
+        "cannot tell with 5 rounds, more would be needed than are worth measuring; ratio 1.0"
+    ) in words
     assert "the same" not in words
     # mean of the logarithms 0.1, deviation 0.2: as 0.05 and 0.1 in test_stats_paired.py
     a = [math.exp(0.1 + 0.2 * place) for place in (-1, 0, 1)]
     near = replace(undecided, ratio=paired_ratio(a, [1.0] * 3, confidence=0.95))
     words = sentence(near, analysis.names)
-    assert words.endswith("cannot tell with 3 rounds, about 18 would be needed.")
+    assert words.endswith("about 18 would be needed; ratio 1.105 (0.6724 to 1.816).")
     assert "the same" not in words
 
 
@@ -283,7 +299,8 @@ def test_rounds_without_spread_cannot_tell(tmp_path: Path) -> None:
     assert verdict.ratio is not None and verdict.ratio.centre == pytest.approx(40 / 150)
     assert verdict.winner is None
     assert sentence(verdict, analysis.names).endswith(
-        "cannot tell with 5 rounds, the rounds show no spread, so no interval can be trusted."
+        "cannot tell with 5 rounds, the rounds show no spread, so no interval can be trusted; "
+        "ratio 0.2667."
     )
 
 

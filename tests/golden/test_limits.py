@@ -88,6 +88,14 @@ def test_a_step_divides_without_rest(
         (Parts(0.2, 0.0, mfu=0.6, memory_least=0.45), "device"),
         (Parts(-0.1, -0.01, mfu=0.6, memory=0.2), "compute"),
         (Parts(0.5, 0.5), "unknown"),  # no part is the largest
+        (Parts(None, 0.0, memory=0.5, exposed_most=0.1, power_limited=True), "power"),
+        (Parts(0.1, 0.0, memory=0.5, exposed_most=0.1, power_limited=True), "power"),
+        (Parts(None, 0.0, exposed_most=0.6, power_limited=True), "unknown"),  # less of it, perhaps
+        (Parts(None, 0.3, exposed_most=0.4, power_limited=True), "unknown"),
+        (Parts(None, 0.6, exposed_most=0.1, power_limited=True), "host"),
+        (Parts(0.6, 0.1, exposed_most=0.6, power_limited=True), "link"),
+        (Parts(None, None, exposed_most=0.1, power_limited=True), "unknown"),
+        (Parts(None, 0.0, exposed_most=0.1), "unknown"),  # clocks are low for another reason
     ],
 )
 def test_the_rule(parts: Parts, limit: Limit) -> None:
@@ -108,6 +116,11 @@ def test_the_rule(parts: Parts, limit: Limit) -> None:
         (Parts(0.2, 0.0, mfu=0.6), "the traffic of the device's memory is not measured"),
         (Parts(0.2, None), "how much of the rest the device waits for the host was not measured"),
         (Parts(None, 0.0), "leg nosync"),
+        (Parts(None, 0.0, exposed_most=0.3), "at most 30.0 % of the step is exposed communication"),
+        (
+            Parts(None, 0.0, mfu=0.2, memory=0.5, exposed_most=0.1, power_limited=True),
+            "memory at 50.0 % of its own; at most 10.0 % of it is exposed",
+        ),
     ],
 )  # fmt: skip
 def test_the_sentence_has_the_shares_that_decide(parts: Parts, words: str) -> None:
@@ -182,6 +195,14 @@ def test_a_mark_counts_where_it_is_all_that_is_known(leg: str, queued: bool, mar
     changed = golden.model_copy(update={"marks": (mark,), "series": series})
     parts = parts_of(Cell(changed, derive(changed, PEAKS), ()), PEAKS)
     assert parts is not None and parts.marked_host_bound is marked
+
+
+def test_noise_of_a_gap_makes_no_exchange_smaller() -> None:
+    golden = on_gpus(record(FAST, 1))
+    derived = derive(golden, PEAKS)
+    gaps = {Quantity("host_gap_share", "full"): -0.01, Quantity("host_gap_share", "nosync"): -0.02}
+    parts = parts_of(Cell(golden, replace(derived, values=derived.values | gaps), ()), PEAKS)
+    assert parts is not None and (parts.exposed, parts.host) == (pytest.approx(0.1), 0.0)
 
 
 def test_counted_bytes_of_the_optimiser() -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commwall.analysis.clocks import APART
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.steps.rows import predicted_step_rows
 from commwall.analysis.tables import Tables, tidy_tables
 from commwall.schema.case import TrainingCase
 from commwall.schema.record import Record
 from commwall.schema.result import Mark
+from tests import samples
 from tests.golden.steps import (
     AGAIN,
     AS_MODELLED,
@@ -253,6 +255,25 @@ def test_a_round_kept_out_of_verdicts_predicts_nothing(tmp_path: Path) -> None:
         return own.model_copy(update={"marks": (mark,)}).sealed()
 
     assert row(predicted(tmp_path, host_bound), AS_MODELLED, NVLINK, STAGED)["n"] == 2
+
+
+def test_a_step_at_lower_clocks_than_its_packed_one_predicts_nothing(tmp_path: Path) -> None:
+    """Its traits would take the clock for contention; as a target it is still held against."""
+
+    def lowered(own: Record) -> Record:
+        if own.id.platform != NVLINK or own.id.suite != "training":
+            return own
+        clocks = {"full": 1.8e9, "packed": 1.98e9}
+        series = (samples.series("sm_clock_hz", "Hz", (hz,), leg, 0) for leg, hz in clocks.items())
+        return own.model_copy(update={"series": (*own.series, *series)}).sealed()
+
+    found = predicted(tmp_path, lowered)
+    source, target = (
+        row(found, AS_MODELLED, NVLINK, STAGED),
+        row(found, AS_MODELLED, STAGED, NVLINK),
+    )
+    assert source["n"] == 0 and source["reason"] == f"source: {APART}"
+    assert target["measured_n"] == 3 and pd.isna(target["compute_percent"])
 
 
 def test_one_round_has_no_interval(tmp_path: Path) -> None:

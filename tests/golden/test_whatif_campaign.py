@@ -7,7 +7,12 @@ from commwall.analysis.result import Analysis, analyse
 from commwall.analysis.whatif.answers import Answer, answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.calibration import TRANSFORMERS, Calibration, calibrate
+from commwall.analysis.whatif.calibration import (
+    TRANSFORMERS,
+    Calibration,
+    calibrate,
+    hidden_share_of,
+)
 from commwall.analysis.whatif.curve import curve_lines, readings
 from commwall.model.estimates import Estimate
 from commwall.records.evidence import look_at
@@ -114,3 +119,10 @@ def test_there_is_no_curve_of_other_numbers_of_gpus(analysis: Analysis, facts: F
     assert [line.value for line in curve_lines(analysis, found)] == ["none"]
     tensor = ask(facts, calibrate(analysis), strategy="tensor")
     assert readings(analysis, tensor) == ()
+
+
+def test_nothing_is_told_of_overlap_where_legs_ran_at_different_clocks(analysis: Analysis) -> None:
+    cells = [cell for cell in analysis.cells if cell.record.id.platform == NVLINK]
+    hidden = {cell.record.id.case: hidden_share_of(cell) for cell in cells}
+    assert hidden["resnet-50-b256"] is None  # at the power limit
+    assert hidden[LARGE] is not None

@@ -67,7 +67,7 @@ def test_what_is_not_measured_is_called_modelled(page: str) -> None:
     beyond = heads[heads.index("Where 1, 5 and 20 % are crossed") + 1 :]
     assert all("(modelled)" in head for head in beyond[:3])
     captions = re.findall(r"<caption><span>([^<]+)", page)
-    assert sum("modelled" in caption.lower() for caption in captions) == 3
+    assert sum("modelled" in caption.lower() for caption in captions) == 4
     assert "No example" in page  # processors of the golden campaign have no peak on file
 
 
@@ -75,6 +75,15 @@ def test_clusters_grow_to_1024_gpus(page: str) -> None:
     rows = rows_below(page, "nodes of 8 joined by InfiniBand 400 Gbit/s a GPU")
     assert [row[1] for row in rows[: len(COUNTS)]] == [f"{count:,}" for count in COUNTS]
     assert {row[0] for row in rows} == {"BERT-Large", "ViT-L/16", "7B decoder"}
+
+
+def test_strategies_tell_their_bytes(page: str) -> None:
+    """Gradients of 13.5 GB, or 4 all-reduces of 33.6 MB a layer and micro-batch, 32 of each."""
+    rows = rows_below(page, "Bytes are those that a GPU gives to collectives in a step")
+    told = {(row[0], row[1]): row[2] for row in rows}
+    assert told["7B decoder, data parallel", "1,024"] == "13.5 GB"
+    assert told["7B decoder, tensor 8, then data", "8"] == "137 GB"
+    assert len(rows) == 14 and ("7B decoder, tensor 8, pipeline 8, then data", "8") not in told
 
 
 def test_the_figure_shows_measured_cases_between_both_edges(published: Layout) -> None:

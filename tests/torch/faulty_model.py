@@ -1,7 +1,8 @@
 """A tiny model in place of BERT, with the fault that COMMWALL_TEST_FAULT names, `KIND:RANK`.
 
 `memory:1` exhausts memory on rank 1, `hang:1` never comes back, `nan:1` loses its numbers at
-once and `late_nan:1` after the first steps; any other kind does nothing.
+once and `late_nan:1` after the first steps, `shape:1` gives rank 1 a parameter of another shape;
+any other kind does nothing. Its control flow depends on data, which no compiler takes in one piece.
 """
 
 import os
@@ -10,6 +11,8 @@ import time
 
 import torch
 from torch import nn
+
+from commwall.workers.compilation import Region
 
 
 def fault(kind: str) -> bool:
@@ -21,6 +24,8 @@ class FaultyModel(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(64, 64)
+        if fault("shape"):
+            self.layer.bias = nn.Parameter(torch.zeros(1, 64))
         self.calls = 0
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
@@ -32,6 +37,8 @@ class FaultyModel(nn.Module):
             time.sleep(600)
         self.calls += 1
         loss = self.layer(values).square().mean()
+        if loss > 1e9:
+            loss = loss / 2
         if fault("nan") or (fault("late_nan") and self.calls > 5):
             return loss * float("nan")
         return loss
@@ -41,12 +48,16 @@ def parameters_expected(preset: str) -> int:
     return 64 * 64 + 64
 
 
-def forward_flops(preset: str, shape: tuple[int, ...]) -> None:
-    return None
+def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
+    return 2.0 * 64 * 64 * shape[0]
 
 
 def build(preset: str) -> nn.Module:
     return FaultyModel()
+
+
+def regions(model: nn.Module) -> list[Region]:
+    return [Region(model)]
 
 
 def batch(

@@ -27,8 +27,10 @@ from launching import (
     workers_of,
 )
 
+from commwall.measure.supervisor import Launch, run_launch
 from commwall.schema.case import LEGS
-from commwall.schema.result import CaseResult
+from commwall.schema.config import Timeouts
+from commwall.schema.result import CaseResult, NamedCase
 
 LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
 
@@ -168,6 +170,36 @@ def test_numbers_lost_at_any_time_are_a_failed_check(tmp_path: Path, fault: str,
     assert {result.cause for result in failed.values()} == {"check_failed"}
     assert {result.checks[-1].name for result in failed.values()} == {name}
     assert "nan" in next(iter(failed.values())).checks[-1].found
+
+
+def test_ranks_that_disagree_on_a_shape_are_named_by_the_rank_that_sees_it(tmp_path: Path) -> None:
+    code, log = run_faulty(tmp_path, "shape:1")
+    assert code != 0
+    failed = failed_results(tmp_path)
+    assert list(failed) == [f"{CASE}.rank1.failed.json"], log
+    result = failed[f"{CASE}.rank1.failed.json"]
+    assert result.cause == "error" and result.detail is not None
+    assert "with sizes [1, 64]" in result.detail and "not to match sizes" in result.detail
+
+
+def test_a_case_that_cannot_be_compiled_is_an_outcome_and_leaves_the_next_to_another_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in faulty("none:0", tmp_path).items():
+        monkeypatch.setenv(name, value)
+    asked = request(tmp_path / "launch", legs=("full",))
+    (named,) = asked.cases
+    fickle = NamedCase(name="fickle", case=named.case.model_copy(update={"step_mode": "compile"}))
+    cases = (named, fickle, named.model_copy(update={"name": "next"}))
+    launch = Launch(tmp_path / "launch", tmp_path / "log.txt", Timeouts())
+    outcome = run_launch(asked.model_copy(update={"cases": cases}), launch)
+    assert [(result.case, result.status) for result in outcome.results] == [
+        (CASE, "ok"), ("fickle", "failed")
+    ]  # fmt: skip
+    refused = outcome.results[1]
+    assert refused.cause == "unsupported" and refused.detail is not None
+    assert "cannot be compiled in one piece" in refused.detail
+    assert (outcome.cause, outcome.lost, outcome.remaining) == (None, (), ("next",))
 
 
 def test_missing_device_is_unsupported(tmp_path: Path) -> None:

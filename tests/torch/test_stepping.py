@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from launching import request
 from torch import nn
 
+from commwall.analysis.derive import host_gap
 from commwall.schema.case import MODELS, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.workers import legs
@@ -21,6 +22,8 @@ from commwall.workers.llama import WHOLE, Llama
 from commwall.workers.models import FAMILIES
 from commwall.workers.outcomes import Unsupported
 from commwall.workers.timing import Alone
+from tests import samples
+from tests.golden.build import FAST, record
 
 CPU = torch.device("cpu")
 
@@ -178,6 +181,23 @@ def test_the_gap_counts_above_its_limit() -> None:
     just_above = [step_s * (1 - MOST_HOST_GAP - 1e-6)]
     assert gap_mark("nosync", just_below, (step_s,)) is None
     assert gap_mark("nosync", just_above, (step_s,)) is not None
+
+
+@pytest.mark.parametrize(
+    "queued_s",
+    [(0.0979, 0.0979), (0.0981, 0.0979), (0.09, 0.0981), (0.09, 0.0979), (0.1, 0.11)],
+    ids=["waits", "once not", "noise", "waits, noise", "never"],
+)
+def test_mark_and_table_have_one_rule(queued_s: tuple[float, ...]) -> None:
+    """A share above the limit in the table is marked, and none below it."""
+    golden = record(FAST, 1)
+    series = (
+        samples.series("step_time_s", "s", (0.1, 0.1, 0.1), "full"),
+        samples.series("queued_step_time_s", "s", queued_s, "full"),
+    )
+    gap = host_gap(golden.model_copy(update={"series": series}), "full")
+    marked = gap_mark("full", list(queued_s), (0.1, 0.1, 0.1)) is not None
+    assert gap is not None and (gap > MOST_HOST_GAP) is marked
 
 
 def test_launches_that_wait_for_the_one_before_do_no_harm(

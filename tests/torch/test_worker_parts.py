@@ -159,6 +159,17 @@ def test_link_bound_share_is_the_links_part_of_the_typical_time() -> None:
     assert share == pytest.approx(0.03 / 0.05)
 
 
+CUBLAS = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"
+
+
+def nccl_error(kind: str, last: str) -> Exception:
+    """As torch words what NCCL returned."""
+    text = (
+        f"NCCL error in: NCCLUtils.cpp:94, NCCL version 2.28.9\nnccl{kind}: \nLast error:\n{last}"
+    )
+    return torch.distributed.DistBackendError(text)
+
+
 def raised(action: Callable[[], object]) -> Exception:
     with pytest.raises(Exception) as caught:
         action()
@@ -171,6 +182,12 @@ def raised(action: Callable[[], object]) -> Exception:
         (raised(lambda: torch.empty(2**50)), "out_of_memory"),
         (MemoryError(), "out_of_memory"),
         (torch.OutOfMemoryError("CUDA out of memory"), "out_of_memory"),
+        (torch.AcceleratorError("CUDA error: out of memory"), "out_of_memory"),
+        (RuntimeError(f"{CUBLAS} when calling `cublasCreate(handle)`"), "out_of_memory"),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out_of_memory"),
+        (nccl_error("UnhandledCudaError", "Cuda failure 2 'out of memory'"), "out_of_memory"),
+        (nccl_error("UnhandledCudaError", "Cuda failure 'out of memory'"), "out_of_memory"),
+        (nccl_error("InvalidUsage", "Duplicate GPU detected : rank 0 and rank 1"), "error"),
         (Unsupported("no device"), "unsupported"),
         (CheckFailed("wrong", ()), "check_failed"),
         (ValueError("a defect"), "error"),
@@ -190,6 +207,8 @@ def test_cause_of_a_failed_case(error: Exception, cause: str) -> None:
     [
         RuntimeError("[/build/gloo/gloo/transport/tcp/pair.cc:537] Connection closed by peer"),
         torch.distributed.DistBackendError("NCCL error"),
+        nccl_error("UnhandledCudaError", "Cuda failure 'unspecified launch failure'"),
+        nccl_error("RemoteError", "socket progress: connection closed by remote peer"),
         OSError(28, "No space left on device"),
     ],
 )

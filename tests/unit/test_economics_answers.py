@@ -187,3 +187,15 @@ def test_roots() -> None:
     assert nearest_change(lambda x: x, 0.0, [-1.0, 1.0]) == Change(0.0, True)
     assert nearest_change(lambda x: x, 1.0, [0.0, 2.0]) == Change(0.0, False)
     assert nearest_change(lambda x: 1.0, 1.0, [0.0, 2.0]) is None
+
+
+def test_what_the_rent_alone_saves_is_told_apart_from_those_who_wait() -> None:
+    own = judge(scenario(VALUES), SUBJECT, 0.95)
+    rented = own.answers[1]
+    assert rented.result is not None and rented.rent_alone is not None
+    alone = 1 - own.middle.time * VALUES["a.rent"] / VALUES["b.rent"]
+    assert rented.rent_alone.median == pytest.approx(alone)
+    assert rented.rent_alone.median < rented.result.median
+    assert f"of the rent alone {100 * alone:g} %" in sentence(own, rented)
+    nobody = judge(scenario(without("waiting_share")), SUBJECT, 0.95).answers[1]
+    assert nobody.rent_alone is None

@@ -9,6 +9,7 @@ import pytest
 
 from commwall.host import gpu_users
 from commwall.host.gpm import QUESTIONS, UNSUPPORTED
+from commwall.host.gpu_state import METRICS_OF_STATE
 from commwall.host.link_counters import LinkTraffic
 from commwall.host.processes import MARK_VARIABLE
 from commwall.schema.device_metrics import DEVICE_METRICS
@@ -93,6 +94,7 @@ def test_a_sound_gpu_has_every_series_no_mark_and_no_gap(replay: Any) -> None:
             "throttled",
             "rank 1: hardware power brake",
         ),
+        (later(REASONS, 0, 4), "power_capped", "rank 0: software power cap in 50% of the readings"),
         (stranger, "contended", "GPU of rank 1 is in use by process 4711, in 5"),
         (hosts_numbers(9003), "contended", "3 processes compute on the GPUs of 2 ranks"),
         (always(POWER, lambda handle: 700_000), "energy_doubtful", "650.0 W by the counter, 700"),
@@ -128,8 +130,12 @@ def test_power_averaged_over_the_time_before_a_window_raises_no_doubt(replay: An
         (stuck, {"energy_j"}, "the counter stood still for 5.0 s of the window"),
         (fallen, {"energy_j"}, "the counter fell from 5287 J to 0 J"),
         (always(POWER, deny), {"power_w", "power_time_s", "idle_power_w"}, "Insufficient Perm"),
-        (always(REASONS, deny), {"throttled"}, "Insufficient Permissions"),
-        (always(REASONS, None), {"throttled"}, f"the installed bindings of NVML lack {REASONS}"),
+        (always(REASONS, deny), {"throttled", "power_capped"}, "Insufficient Permissions"),
+        (
+            always(REASONS, None),
+            {"throttled", "power_capped"},
+            f"the installed bindings of NVML lack {REASONS}",
+        ),
         (always(USERS, deny), {"contended"}, "Insufficient Permissions"),
         (hosts_numbers(), {"contended"}, "own processes under their numbers"),
         (always(USERS, lambda handle: []), {"contended"}, "own processes under their numbers"),
@@ -199,6 +205,35 @@ def test_other_legs_are_watched_for_all_but_links(replay: Any) -> None:
     meter = replay(stranger)
     assert [mark.leg for mark in meter.disturbances(TEN, END_NS, "nosync")] == ["nosync"]
     assert meter.disturbances(START_NS, TEN - SECOND, "nosync") == ()
+
+
+def test_the_power_cap_of_another_leg_is_marked_there(replay: Any) -> None:
+    meter = replay(later(REASONS, 0, 4))
+    assert meter.disturbances(START_NS, TEN - SECOND, "nosync") == ()
+    found = meter.disturbances(TEN, END_NS, "packed")
+    assert [(mark.name, mark.leg) for mark in found] == [("power_capped", "packed")] * 2
+
+
+def test_a_leg_of_four_tenths_of_a_second_has_clocks_and_temperatures_of_its_own(
+    replay: Any,
+) -> None:
+    meter = replay(later("nvmlDeviceGetClockInfo", 1620, 1980))
+    found = meter.states(TEN, TEN + 4 * SECOND // 10, "nosync")
+    own = {(series.metric, series.rank): series for series in found.series}
+    assert own.keys() == {(metric, rank) for metric in METRICS_OF_STATE for rank in (0, 1)}
+    assert {series.leg for series in own.values()} == {"nosync"}
+    assert len(own["sm_clock_hz", 0].values) >= 2
+    assert {*own["sm_clock_hz", 0].values} == {1980e6}
+    assert found.gaps == ()
+
+
+def test_a_leg_in_which_nobody_looked_says_so_and_a_refusal_stands_with_leg_full(
+    replay: Any,
+) -> None:
+    between = (TEN + SECOND // 100, TEN + SECOND // 50)
+    (gap,) = replay(unchanged).states(*between, "packed").gaps
+    assert (gap.what, gap.reason) == ("clocks of leg packed", "not looked at in the window")
+    assert replay(always("nvmlDeviceGetClockInfo", deny)).states(*between, "packed").gaps == ()
 
 
 def test_a_worker_that_is_listed_after_its_end_is_no_stranger(

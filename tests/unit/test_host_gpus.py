@@ -170,7 +170,8 @@ def test_counter_and_poll_must_agree(polled_w: float, doubtful: bool) -> None:
 
 def test_lowered_clocks_mark_the_window_that_saw_them() -> None:
     assert found_of(0, steady(500.0, throttling=0x40), {}, SECOND, 9 * SECOND)[0].marks == ()
-    assert found_of(0, steady(500.0, throttling=0x04), {}, SECOND, 19 * SECOND)[0].marks == ()
+    capped = found_of(0, steady(500.0, throttling=0x04), {}, SECOND, 19 * SECOND)[0].marks
+    assert [mark.name for mark in capped] == ["power_capped"], "a limit is one of the settings"
     (mark,) = found_of(0, steady(500.0, throttling=0x40), {}, SECOND, 19 * SECOND)[0].marks
     assert mark.name == "throttled"
     assert "rank 0: hardware thermal slowdown in 50% of the readings" in mark.detail
@@ -231,7 +232,8 @@ def test_without_nvml_everything_is_absent_with_its_reason(
     driver: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch, fake_nvml())
-    everything = {"energy_j", "power_w", "idle_power_w", "throttled", "contended", "link_degraded"}
+    everything = {"energy_j", "power_w", "idle_power_w", "throttled", "power_capped", "contended"}
+    everything |= {"link_degraded"}
     everything |= {metric.id for metric in DEVICE_METRICS}
     for digests, root, reason in (
         (("gone",), driver, "every GPU"),

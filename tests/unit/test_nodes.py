@@ -237,6 +237,9 @@ class Found:
     def disturbances(self, start_ns: int, end_ns: int, leg: object) -> tuple[Mark, ...]:
         return ()
 
+    def states(self, start_ns: int, end_ns: int, leg: object) -> EnergyFound:
+        raise AssertionError("a step goes with the slowest GPU of all nodes")
+
     def traffic(self, start_ns: int, end_ns: int) -> Gap:
         raise AssertionError("the links of one node are not asked")
 
@@ -248,6 +251,7 @@ def test_one_nodes_meter_doubts_but_gives_no_sums() -> None:
     reasons = {gap.what: gap.reason for gap in found.gaps}
     assert reasons["energy_j"] == "the counters of one node are read, the launch ran on 2"
     assert meter.traffic(0, 1).what == "traffic"
+    assert meter.states(0, 1, "nosync") == EnergyFound()
 
 
 # What proves the way between nodes ----------------------------------------------------------

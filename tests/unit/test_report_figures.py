@@ -16,7 +16,7 @@ from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report import figures
 from commwall.report.style import COLORS, Look, looks_of, picture
-from tests.golden.build import CAMPAIGN, FULL_MS, plan, record
+from tests.golden.build import CAMPAIGN, FULL_MS, SLOW, plan, record
 from tests.golden.many import CAMPAIGN as MANY
 from tests.golden.many import write_campaign as write_many
 
@@ -103,6 +103,21 @@ def test_negative_exposed_communication_is_drawn_backwards_and_named() -> None:
     ).axes
     assert axes.patches[1].get_width() == pytest.approx(0.1 * 1.02**0.2 - 0.25)
     assert [text.get_text() for text in axes.texts].count("negative") == 3
+
+
+def test_a_step_that_is_not_split_is_drawn_whole_and_said_to_be() -> None:
+    tables = _tables()
+    full, slow = (tables.platforms["leg"] == "full"), (tables.platforms["platform"] == SLOW)
+    exposed = tables.platforms["metric"] == "exposed_comm_time_s"
+    platforms = tables.platforms[~(exposed & slow)]
+    figure = figures.step_parts_figure(Tables(**{**vars(tables), "platforms": platforms}), LOOKS)
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    whole = tables.platforms[full & slow & (tables.platforms["metric"] == "step_time_s")][
+        "mean"
+    ].item()
+    assert len(widths) == 5 and whole in widths
+    assert figure.legends[0].get_texts()[-1].get_text() == "not told apart"
+    assert len(figures.step_parts_figure(tables, LOOKS).legends[0].get_texts()) == 2
 
 
 @pytest.mark.parametrize("name", ["ratios", "throughput", "parts"])

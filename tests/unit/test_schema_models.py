@@ -155,5 +155,5 @@ def test_canonical_text_is_one_text() -> None:
 def test_a_slow_warm_up_doubtful_energy_narrow_link_or_new_kernels_exclude_nothing() -> None:
     names = set(Mark.model_fields["name"].annotation.__args__)
     assert names - EXCLUDING_MARKS == {
-        "warmup_not_settled", "energy_doubtful", "link_degraded", "compiled_anew"
+        "warmup_not_settled", "energy_doubtful", "link_degraded", "compiled_anew", "power_capped"
     }  # fmt: skip

@@ -149,9 +149,12 @@ def test_what_means_nothing_is_refused(
 def test_numbers_out_of_range_are_refused(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as ended:
         whatif("llama-7b", "--gpu", "h200", *words)
-    assert f"argument {words[0]}:" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert re.search(rf"where +{words[0]}\n  found +.*{words[1][-1]}", told)
+    assert "next      `commwall whatif --help`" in told
 
 
 def test_the_answer_for_a_decoder(capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,8 +212,8 @@ def test_an_answer_says_what_it_takes_from_a_campaign_and_what_not(facts: Facts)
     question = question_of(words, facts, MEASURED)
     assert list(origin_lines(question, MEASURED, "bert-large")) == [
         "From campaign gpu-1: MFU; rate, latency and overlap of NVLink.",
-        "PCIe 5.0 x16 is no link of the campaign (its own for --link: fast, again): rate assumed, "
-        "overlap assumed.",
+        "PCIe 5.0 x16 is no link of the campaign (its own for --link, of NVIDIA H200: fast, "
+        "again): rate assumed, overlap assumed.",
         "Overlap of 2 cases of this model is pooled; of one alone: --case bert-b8 or "
         "--case bert-b32.",
     ]

@@ -2,7 +2,7 @@
 
 from commwall.host.energy import EnergyFound
 from commwall.host.link_counters import LinkTraffic
-from commwall.measure.window_energy import energy_of
+from commwall.measure.window_energy import energy_of, states_of
 from commwall.schema.case import Leg
 from commwall.schema.result import CaseResult, Gap, Mark, Series, Window
 
@@ -23,6 +23,10 @@ class Meter:
 
     def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
         return ()
+
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+        clock = Series(metric="sm_clock_hz", unit="Hz", leg=leg, rank=0, values=(float(start_ns),))
+        return EnergyFound((clock,))
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         return Gap(what="traffic", reason="none")
@@ -47,6 +51,12 @@ def test_blocks_in_turns_have_one_value_each() -> None:
 def test_a_training_case_has_the_meters_own_words() -> None:
     meter, trained = Meter(), result(("full", 0, 10), ("nosync", 10, 20))
     assert energy_of(meter, trained) == meter.found(0, 10)
+
+
+def test_windows_of_a_leg_have_their_clocks_together_and_leg_full_its_own() -> None:
+    turns = result(("full", 0, 10), ("nosync", 10, 25), ("comm", 25, 30), ("nosync", 30, 45))
+    found = {series.leg: series.values for series in states_of(Meter(), turns).series}
+    assert found == {"nosync": (10, 30), "comm": (25,)}
 
 
 def test_without_a_window_all_of_it_is_a_gap() -> None:

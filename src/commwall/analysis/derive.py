@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from commwall.analysis.clocks import APART, apart
 from commwall.analysis.energy import whole_energy
 from commwall.analysis.gpu_use import gpu_use, of_some_gpus, peak_unknown
 from commwall.analysis.inference import inference_values
@@ -69,12 +70,15 @@ class Formula:
     """Further measured metrics it needs."""
 
 
-def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
+def derive(
+    record: Record, peaks: GpuFactsFile = NO_PEAKS, highest_hz: float | None = None
+) -> Derived:
     """Every quantity of a record, or the reason why it is absent.
 
     Args:
         record: one cell of a campaign.
         peaks: of the GPUs that are known.
+        highest_hz: highest clock of the GPUs' processors in the campaign; None if unknown [Hz].
     """
     if isinstance(record.case, StrategiesCase):
         return Derived(*strategy_values(record, record.case))
@@ -100,6 +104,8 @@ def derive(record: Record, peaks: GpuFactsFile = NO_PEAKS) -> Derived:
         quantity, reason = Quantity(formula.metric_id), _why_absent(record, formula, steps)
         if not quantity.concerns(record.case):
             continue
+        if not reason and apart(record, formula.legs, highest_hz):
+            reason = tr(APART)
         if reason:
             absent[quantity] = reason
         else:
@@ -139,10 +145,11 @@ def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
 def host_gap(record: Record, leg: Leg) -> float | None:
     """Share of a leg's step in which the device waits for the host [1]; None if not measured.
 
-    The median step against that of steps enqueued beforehand, on the rank that waits most.
+    The median step against the slowest of those enqueued beforehand, on the rank that waits most:
+    the rule of mark host_bound (decision 036).
     """
     timed = {s.rank: median(s.values) for s in measured(record, "step_time_s", leg)}
-    queued = {s.rank: median(s.values) for s in measured(record, "queued_step_time_s", leg)}
+    queued = {s.rank: max(s.values) for s in measured(record, "queued_step_time_s", leg)}
     return max((1 - queued[rank] / timed[rank] for rank in queued), default=None)
 
 

@@ -7,8 +7,14 @@ is what a reader looks for.
 from collections.abc import Iterator
 from statistics import median
 
+from commwall.analysis.clocks import (
+    POWER_CAPPED,
+    at_power_limit,
+    highest_clock_hz,
+    slowest_clock_hz,
+)
 from commwall.analysis.columns import Row, platform_columns
-from commwall.analysis.readings import all_values, gap_reason
+from commwall.analysis.readings import all_values, gap_reason, measured
 from commwall.analysis.result import Analysis
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.records.names import plain
@@ -22,7 +28,7 @@ STATES = {
     "temperature_c": ("temperature", "c"),
 }
 """Metric -> beginning and end of its columns."""
-DISTURBING: tuple[MarkName, ...] = ("throttled", "contended", "link_degraded")
+DISTURBING: tuple[MarkName, ...] = ("throttled", "contended", "link_degraded", POWER_CAPPED)
 ON_CPU = tr_later("clocks and temperatures of a CPU are not read")
 NOT_READ = tr_later("the records hold no reading of clocks and temperatures")
 
@@ -33,12 +39,16 @@ def disturbance_rows(analysis: Analysis) -> Iterator[Row]:
     for record in analysis.evidence.records:
         if isinstance(record.case, TrainingCase) and record.status.state == "ok":
             groups.setdefault((record.id.case, record.id.platform), []).append(record)
+    highest_hz = highest_clock_hz(analysis.evidence.records)
     for records in groups.values():
         yield {
             **platform_columns(records[0], analysis),
             "n": len(records),
             **_states(records),
             **{name: _marked(records, name) for name in DISTURBING},
+            "at_power_limit": sum(at_power_limit(record, highest_hz) for record in records),
+            "sm_clock_mean_hz": slowest_clock_hz(records, "full"),
+            "sm_clock_highest_hz": highest_hz,
             "not_ruled_out": _not_ruled_out(records),
             "reason": _why_no_states(records),
         }
@@ -48,7 +58,8 @@ def _states(records: list[Record]) -> Row:
     """Least, median and greatest reading of each state over ranks and rounds."""
     columns: Row = {}
     for metric_id, (start, end) in STATES.items():
-        values = [value for record in records for value in all_values(record, metric_id)]
+        series = [own for record in records for own in measured(record, metric_id, "full")]
+        values = [value for own in series for value in own.values]
         ends = (min(values), median(values), max(values)) if values else (None, None, None)
         names = (f"{start}_{part}_{end}" for part in ("min", "median", "max"))
         columns |= dict(zip(names, ends, strict=True))

@@ -17,6 +17,7 @@ LIMIT_WORDS: dict[Limit, str] = {
     "host": tr_later("the host"),
     "compute": tr_later("compute"),
     "memory": tr_later("memory"),
+    "power": tr_later("power"),
     "neither": tr_later("neither compute nor memory"),
     "device": tr_later("the device's own work"),
     "unknown": tr_later("unknown"),
@@ -62,6 +63,13 @@ def _sentence(limit: Limit, parts: Parts) -> str:
         )
     if limit == "host":
         return tr("The host limits: {why}.", why=_host_words(parts))
+    if limit == "power":
+        return tr(
+            "Power limits: the GPUs' power limit keeps their clocks down. The step runs {bounds}; "
+            "at most {exposed} of it is exposed communication.",
+            bounds=_bounds(parts, 1.0),
+            exposed=share_text(max(0.0, parts.exposed_most or 0.0)),
+        )
     if limit == "unknown" or parts.own_work is None:
         return tr("Unknown: {missing}.", missing=_missing(parts))
     own = {"share": share_text(parts.own_work), "bounds": _bounds(parts, parts.own_work)}
@@ -120,6 +128,12 @@ def _undecided(parts: Parts) -> str:
 
 def _missing(parts: Parts) -> str:
     """Which part of the step is not known, and what is."""
+    if parts.exposed is None and parts.exposed_most is not None:
+        return tr(
+            "at most {exposed} of the step is exposed communication; legs full and nosync ran at "
+            "clocks that differ, so that it is not known how much",
+            exposed=share_text(parts.exposed_most),
+        )
     if parts.exposed is None:
         return tr("the exchange was not left out of a step (leg nosync)")
     exposed = share_text(parts.exposed)

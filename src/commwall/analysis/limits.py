@@ -1,4 +1,4 @@
-"""What limits a training case: compute, memory, host or link.
+"""What limits a training case: compute, memory, power, host or link.
 
 Layer: analysis. Reads no file. The rule, on the medians over rounds of the shares of a step of
 leg `full`:
@@ -9,10 +9,13 @@ leg `full`:
    Negative parts count as 0.
 2. Exposed communication or gaps that are larger than both other parts limit: the link or the
    host. A part that is not known is at most what the known ones leave.
-3. Else the device's own work limits: compute or memory, whichever is nearer to its bound while
+3. Else power limits, where the power limit kept the clocks of leg `full` down. Exposed
+   communication is then not known, for leg `nosync` ran at higher ones; but it is at most full -
+   nosync, since at the clocks of leg `full` leg `nosync` would take longer.
+4. Else the device's own work limits: compute or memory, whichever is nearer to its bound while
    the device works (share of the step / share of own work), if at least half of it is reached.
    With both known and below half: neither; the latency of kernels, or small ones.
-4. Whatever the parts do not decide is not told.
+5. Whatever the parts do not decide is not told.
 """
 
 from collections import Counter
@@ -21,6 +24,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
+from commwall.analysis.clocks import at_power_limit, highest_clock_hz
 from commwall.analysis.derive import MFU
 from commwall.analysis.gpu_use import nominal_memory_rate
 from commwall.analysis.names import HOST_GAP, MEMORY_SHARE, Quantity
@@ -31,10 +35,11 @@ from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
 
-Limit = Literal["link", "host", "compute", "memory", "neither", "device", "unknown"]
+Limit = Literal["link", "host", "compute", "memory", "power", "neither", "device", "unknown"]
 """neither: the device's own work, at less than half of both its bounds; device: its own work, of
 which is not known whether compute or memory bounds it."""
 FULL = Quantity("step_time_s", "full")
+EXPOSED = Quantity("exposed_comm_time_s")
 HALF = 0.5
 """Least share of a bound that may be called the limit: below it something else takes longer."""
 OPTIMISER_BYTES = 28
@@ -59,6 +64,11 @@ class Parts:
     """Lower bound of `memory` by counted bytes."""
     marked_host_bound: bool = False
     """Whether the workers found that the host decides, and could not tell by how much."""
+    exposed_most: float | None = None
+    """What exposed communication is at most; known even where legs at different clocks do not tell
+    it."""
+    power_limited: bool = False
+    """Whether the power limit kept the clocks down."""
 
     @property
     def own_work(self) -> float | None:
@@ -66,6 +76,14 @@ class Parts:
         if self.exposed is None or self.host is None:
             return None
         return 1 - max(0.0, self.exposed) - max(0.0, self.host)
+
+    @property
+    def power_decides(self) -> bool:
+        """Whether the power limit does, since neither link nor host can."""
+        if not self.power_limited or self.exposed_most is None or self.host is None:
+            return False
+        link, host = max(0.0, self.exposed_most), max(0.0, self.host)
+        return max(link, host) < 1 - link - host
 
     @property
     def left(self) -> float:
@@ -117,6 +135,8 @@ def decide(parts: Parts) -> Limit:
         return "link"
     if parts.host is not None and host > max(link, left):
         return "host"
+    if parts.power_decides:
+        return "power"
     own_work = parts.own_work
     if own_work is None or own_work <= 0:
         return "unknown"
@@ -156,8 +176,14 @@ def memory_share_least(record: Record, step_s: float, peaks: GpuFactsFile) -> fl
     return OPTIMISER_BYTES * runtime.parameters / (step_s * rate)
 
 
-def parts_of(cell: Cell, peaks: GpuFactsFile) -> Parts | None:
-    """Shares of the step of one record; None without leg full."""
+def parts_of(cell: Cell, peaks: GpuFactsFile, highest_hz: float | None = None) -> Parts | None:
+    """Shares of the step of one record; None without leg full.
+
+    Args:
+        cell: of suite training.
+        peaks: of the GPUs that are known.
+        highest_hz: highest clock of the GPUs' processors in the campaign; None if unknown [Hz].
+    """
     values, record = cell.derived.values, cell.record
 
     def of_leg(metric_id: str, leg: Leg) -> float | None:
@@ -167,16 +193,30 @@ def parts_of(cell: Cell, peaks: GpuFactsFile) -> Parts | None:
     if full_s is None:
         return None
     on_cpu = record.platform.device == "cpu"  # the host computes: it never waits for itself
-    gaps = [0.0 if on_cpu else of_leg(HOST_GAP, leg) for leg in ("full", "nosync")]
+    gaps = [0.0 if on_cpu else _not_negative(of_leg(HOST_GAP, leg)) for leg in ("full", "nosync")]
     exposed, host = split_step(full_s, of_leg("step_time_s", "nosync"), *gaps)
     return Parts(
-        exposed=exposed,
+        exposed=None if EXPOSED in cell.derived.absent else exposed,
         host=host,
         mfu=values.get(MFU),
         memory=values.get(MEMORY_SHARE),
         memory_least=memory_share_least(record, full_s, peaks),
         marked_host_bound=_marked_host_bound(record),
+        exposed_most=_most(exposed, full_s, of_leg("step_time_s", "nosync")),
+        power_limited=at_power_limit(record, highest_hz),
     )
+
+
+def _most(exposed: float | None, full_s: float, nosync_s: float | None) -> float | None:
+    """The larger share, with the host's gaps and without; steps at higher clocks are shorter."""
+    if exposed is None or nosync_s is None:
+        return None
+    return max(exposed, 1 - nosync_s / full_s)
+
+
+def _not_negative(gap: float | None) -> float | None:
+    """A gap of which noise leaves less than nothing is none."""
+    return None if gap is None else max(0.0, gap)
 
 
 def _marked_host_bound(record: Record) -> bool:
@@ -190,8 +230,9 @@ def _marked_host_bound(record: Record) -> bool:
 def limits(analysis: Analysis) -> tuple[CaseLimit, ...]:
     """The limit of every training case on every platform, in the order of the records."""
     groups: dict[tuple[str, str], list[tuple[Cell, Parts]]] = {}
+    highest_hz = highest_clock_hz(analysis.evidence.records)
     for cell in analysis.cells:
-        parts = parts_of(cell, analysis.facts.gpus) if _usable(cell) else None
+        parts = parts_of(cell, analysis.facts.gpus, highest_hz) if _usable(cell) else None
         if parts:
             key = (cell.record.id.case, cell.record.id.platform)
             groups.setdefault(key, []).append((cell, parts))
@@ -216,6 +257,8 @@ def _case_limit(group: list[tuple[Cell, Parts]]) -> CaseLimit:
         memory=_median(parts.memory for parts in found),
         memory_least=_median(parts.memory_least for parts in found),
         marked_host_bound=2 * sum(parts.marked_host_bound for parts in found) > len(found),
+        exposed_most=_median(parts.exposed_most for parts in found),
+        power_limited=2 * sum(parts.power_limited for parts in found) > len(found),
     )
     single = Counter(decide(parts) for parts in found)
     cells = tuple(cell for cell, _ in group)

@@ -45,7 +45,7 @@ class LinkFit:
 
     @property
     def bytes_per_s(self) -> float:
-        """Rate that large messages approach: bus bandwidth [byte/s]."""
+        """One rate for all sizes, as bus bandwidth; of large ones it is higher [byte/s]."""
         return 1 / self.line.slope
 
     @property

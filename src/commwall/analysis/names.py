@@ -52,7 +52,8 @@ class Quantity:
 
 PRIMARY = Quantity("throughput_samples_per_s")
 """The quantity a verdict on training is about; all others explain it."""
-PACKED = (Quantity("packing_time_s"), Quantity("exchange_cost_time_s"))
+EXCHANGE_COST = Quantity("exchange_cost_time_s")
+PACKED = (Quantity("packing_time_s"), EXCHANGE_COST)
 """What leg `packed` tells; cases planned without it lack nothing."""
 HOST_GAPS = tuple(Quantity(HOST_GAP, leg) for leg in LEGS)
 ABOVE_IDLE = Quantity("energy_above_idle_j_per_sample")

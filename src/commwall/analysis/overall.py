@@ -217,11 +217,10 @@ def _percent(effect: Effect) -> str:
 def _without_winner(analysis: Analysis, verdicts: Sequence[Verdict], noun: str) -> Iterator[str]:
     """All verdicts where none names a winner: what cannot tell, or why there is none at all."""
     rounds = max(verdict.n for verdict in verdicts)
-    every, told = count_text(len(verdicts), noun), sum(v.ratio is not None for v in verdicts)
+    every = count_text(len(verdicts), noun)
     reasons = {why_unused(analysis, verdict) for verdict in verdicts}
     if rounds:
-        some = tr("cannot tell in {n} of {every}", n=told, every=every)
-        doubt = some if told < len(verdicts) else tr("cannot tell in any of {every}", every=every)
+        doubt = tr("cannot tell in any of {every}", every=every)
         yield doubt if rounds > 1 else tr("{told}, one round has no interval", told=doubt)
     elif len(reasons) > 1:
         yield tr("no verdict in any of {every}", every=every)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from commwall.analysis.clocks import highest_clock_hz
 from commwall.analysis.derive import Derived, derive
 from commwall.language.translate import clauses, tr
 from commwall.records.admit import refusals
@@ -63,8 +64,13 @@ class Pairing:
 
 def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:
     """One cell for every readable record; one that was not measured as planned is refused."""
+    highest_hz = highest_clock_hz(evidence.records)
     return tuple(
-        Cell(record, derive(record, peaks), (*_not_planned(record, evidence), *refusals(record)))
+        Cell(
+            record,
+            derive(record, peaks, highest_hz),
+            (*_not_planned(record, evidence), *refusals(record)),
+        )
         for record in evidence.records
     )
 

@@ -267,7 +267,9 @@ def _why_no_interval(ratio: PairedRatio) -> str:
 
 def _undecided_text(verdict: Verdict, ratio: PairedRatio) -> str:
     if not verdict.comparison.control:
-        return tr("cannot tell with {rounds}, {need}", rounds=_rounds(ratio.n), need=_need(ratio))
+        told = tr("cannot tell with {rounds}, {need}", rounds=_rounds(ratio.n), need=_need(ratio))
+        seen = centre_text(ratio) if ratio.interval else _plain(ratio.centre)
+        return tr("{told}; ratio {ratio}", told=told, ratio=seen)
     return tr("the interval contains 1") if ratio.interval else _why_no_interval(ratio)
 
 

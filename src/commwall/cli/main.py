@@ -9,12 +9,13 @@ import importlib
 import io
 import keyword
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import TextIO
+from typing import NoReturn, TextIO
 
-from commwall.schema.errors import CommwallError
+from commwall.schema.errors import CommwallError, ConfigError
 
 EXIT_REFUSED = 2
 """The input or the machine does not allow it; nothing was begun."""
@@ -130,6 +131,20 @@ def configure(verb: str, parser: argparse.ArgumentParser) -> Callable[[argparse.
     return run
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells words that it cannot use as every other error is told."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with the argument, what was wrong with it, and what to do."""
+        found = re.fullmatch(r"argument ([^:]+): (.+)", message, re.DOTALL)
+        where, wrong = found.groups() if found else ("the words after it", message)
+        told = ConfigError(
+            f"`{self.prog}` cannot be run so", where=where, found=wrong,
+            next_step=f"`{self.prog} --help` says what each means",
+        )  # fmt: skip
+        self.exit(EXIT_REFUSED, f"{told}\n")
+
+
 class _Version(argparse.Action):
     """Prints the version; what finds it is loaded only then."""
 
@@ -143,7 +158,7 @@ class _Version(argparse.Action):
 def _run(argv: list[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     verb = words[0] if words else ""
-    parser = argparse.ArgumentParser(prog="commwall", description=DESCRIPTION, epilog=WHERE)
+    parser = _Parser(prog="commwall", description=DESCRIPTION, epilog=WHERE)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, summary in VERBS.items():

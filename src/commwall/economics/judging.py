@@ -14,7 +14,7 @@ import numpy as np
 from commwall.economics.formulas import Value
 from commwall.economics.scenario import Entry, Scenario
 from commwall.economics.sensitivity import Flip, Swing, flips, middles, swings
-from commwall.economics.sums import Sums
+from commwall.economics.sums import WAITING, Sums
 from commwall.economics.uncertain import Stated
 from commwall.economics.work import Subject
 from commwall.language.translate import tr, tr_later
@@ -75,6 +75,8 @@ class Answer:
     """The same with every number at its middle."""
     favour: float | None = None
     """Share of the draws in which the faster link is worth it [1]."""
+    rent_alone: Spread | None = None
+    """Share of the rent saved, where the costs contain people who wait, too [1]."""
     payback_months: Spread | None = None
     """Of what is bought; infinite where it never pays back [month]."""
     swings: tuple[Swing, ...] = ()
@@ -157,6 +159,7 @@ def _answer(
     if results is None:
         return _without_verdict(way, middle, payback, entries, confidence)
     result, objective = spread(results, confidence), _numbers_of(way)
+    alone = way is RENTED and draws.knows(*WAITING)
     return Answer(
         subject=middle.subject,
         way=way.name,
@@ -164,6 +167,7 @@ def _answer(
         result=result,
         middle=objective(middle),
         favour=float(np.mean(np.asarray(results) > 0)),
+        rent_alone=spread(draws.rent_saved_alone, confidence) if alone else None,
         payback_months=payback,
         swings=swings(middle, objective, entries, confidence),
         flips=flips(middle, objective, entries, confidence),

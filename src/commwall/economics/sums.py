@@ -169,6 +169,11 @@ class Sums:
         costs = self.both(lambda side: self.cost_per_h(side, "rented"))
         return None if costs is None else 1 - costs[0] / costs[1]
 
+    @property
+    def rent_saved_alone(self) -> Value:
+        """The same of the rent alone, as if nobody waited for a training [1]."""
+        return 1 - self.time * self.rent_ratio
+
     # Costs -----------------------------------------------------------------------------
 
     def cost_per_h(self, side: str, way: str) -> Value | None:

@@ -258,7 +258,7 @@ def _result_parts(judged: Judged, answer: Answer) -> Iterator[str]:
     if answer.result is None or answer.favour is None:
         return
     yield _bought_text(judged, answer) if answer.way == "bought" else _rented_text(judged, answer)
-    if not answer.result.certain:
+    if not answer.result.certain and not answer.subject.caveats:
         yield tr("it is worth it in {favour} % of the draws", favour=f"{100 * answer.favour:.0f}")
 
 
@@ -268,8 +268,11 @@ def _bought_text(judged: Judged, answer: Answer) -> str:
 
 
 def _rented_text(judged: Judged, answer: Answer) -> str:
-    result = result_text(judged, answer)
-    return tr("of the cost of the same work it saves {result}", result=result)
+    saved = tr("of the cost of the same work it saves {result}", result=result_text(judged, answer))
+    if answer.rent_alone is None:
+        return saved
+    alone = spread_text(answer.rent_alone, percent_text)
+    return tr("{saved}, of the rent alone {alone}", saved=saved, alone=alone)
 
 
 def _payback_parts(answer: Answer) -> Iterator[str]:

@@ -44,6 +44,9 @@ class Meter(Protocol):
     def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
         """What disturbed another leg meanwhile, or a whole case (None)."""
 
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+        """Clocks and temperatures in another leg than `full`, and why some are not known."""
+
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """What the links of the GPUs carried meanwhile, or why nothing is known of it."""
 
@@ -110,6 +113,10 @@ class EnergySampler(Background):
     def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
         """None: a CPU tells of none."""
         return ()
+
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+        """Nothing: those of a CPU are not read, of which leg `full` tells."""
+        return EnergyFound()
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """Nothing: a CPU has no such links."""

@@ -67,10 +67,14 @@ class GpuMeter:
             leg: which; None for a case.
         """
         window = (start_ns, end_ns)
-        marks = self.power.throttled(*window) + self.looks.strangers(*window)
+        marks = self.power.slowed(*window) + self.looks.strangers(*window)
         if leg is None:
             marks += self.looks.links_held_down(*window)
         return tuple(mark.model_copy(update={"leg": leg}) for mark in marks)
+
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+        """Clocks and temperatures in another leg than `full`."""
+        return self.looks.states_found(start_ns, end_ns, leg)
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """What the links of the GPUs carried in a window with quiet on both sides.

@@ -22,7 +22,7 @@ from commwall.host.nvml_reader import (
     visible_gpus,
 )
 from commwall.schema.device_metrics import POWER_AVERAGED_S
-from commwall.schema.result import Gap, Mark, Series
+from commwall.schema.result import Gap, Mark, MarkName, Series
 
 PERIOD_S = 0.02
 """Between two readings of the counter [s]: a fifth of its own step."""
@@ -36,16 +36,19 @@ MOST_STILL_S = 1.0
 """A counter that stands still for longer is stuck: ten of its steps [s]."""
 MOST_DISAGREEMENT = 0.05
 MILLI = 1e-3
-TOLD = ("energy_j", "power_w", "power_time_s", "idle_power_w", "throttled")
-"""What the readings tell: metrics, and the mark that they can give or rule out."""
+TOLD = ("energy_j", "power_w", "power_time_s", "idle_power_w", "throttled", "power_capped")
+"""What the readings tell: metrics, and the marks that they can give or rule out."""
 THROTTLING = {
     0x08: "hardware slowdown",
     0x20: "software thermal slowdown",
     0x40: "hardware thermal slowdown",
     0x80: "hardware power brake",
 }
-"""Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h) that slow a GPU below its settings;
-the power cap, which is one of them, does not count."""
+"""Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h) that slow a GPU below its settings."""
+POWER_CAP = {0x04: "software power cap"}
+"""The bit of a GPU that keeps to its power limit, which is one of its settings."""
+SLOWED: dict[MarkName, dict[int, str]] = {"throttled": THROTTLING, "power_capped": POWER_CAP}
+"""Mark -> the reasons for which it is given."""
 
 
 class Reading(NamedTuple):
@@ -57,7 +60,7 @@ class Reading(NamedTuple):
     """Counter since the driver was loaded [J]."""
     power_w: float | None
     """Power as the driver averages it [W]."""
-    throttling: int | None
+    reasons: int | None
     """Reasons why the clocks are lower, as bits."""
 
 
@@ -102,10 +105,10 @@ class PowerReader(NvmlReader):
             gaps=merged_gaps([absent for _, absent in each]),
         )
 
-    def throttled(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
+    def slowed(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
         """Clocks that were lowered in any window."""
         within = (_within(own, start_ns, end_ns) for own in self.readings)
-        return tuple(mark for rank, own in enumerate(within) for mark in _throttled(rank, own))
+        return tuple(mark for rank, own in enumerate(within) for mark in _slowed(rank, own))
 
 
 def read(gpu: AskedGpu, *, with_power: bool) -> Reading:
@@ -142,9 +145,9 @@ def found_of(
     series, absent = _power(rank, within, start_ns), dict[str, str]()
     if not series:
         absent |= dict.fromkeys(("power_w", "power_time_s"), refusals.get("power_w", NOT_LOOKED_AT))
-    if all(reading.throttling is None for reading in within):
-        absent["throttled"] = refusals.get("throttled", NOT_LOOKED_AT)
-    marks = _throttled(rank, within)
+    if all(reading.reasons is None for reading in within):
+        absent |= dict.fromkeys(SLOWED, refusals.get("throttled", NOT_LOOKED_AT))
+    marks = _slowed(rank, within)
     energy_j = counter_energy(readings, start_ns, end_ns)
     if isinstance(energy_j, str):
         counted = any(reading.energy_j is not None for reading in within)
@@ -232,15 +235,14 @@ def _disagreement(rank: int, counted_w: float, power: Series, times: Series) -> 
     return [Mark(name="energy_doubtful", leg="full", detail=detail)]
 
 
-def _throttled(rank: int, within: Sequence[Reading]) -> list[Mark]:
-    """Clocks lowered for another reason than the settings while the window was timed."""
-    reasons = [reading.throttling for reading in within if reading.throttling is not None]
-    seen = {
-        name: share
-        for bit, name in THROTTLING.items()
-        if (share := sum(bool(bits & bit) for bits in reasons) / max(len(reasons), 1)) > 0
-    }
-    if not seen:
-        return []
-    words = ", ".join(f"{name} in {share:.0%} of the readings" for name, share in seen.items())
-    return [Mark(name="throttled", leg="full", detail=f"GPU of rank {rank}: {words}")]
+def _slowed(rank: int, within: Sequence[Reading]) -> list[Mark]:
+    """Clocks lowered while the window was timed, by a power limit or for worse reasons."""
+    told = [reading.reasons for reading in within if reading.reasons is not None]
+    marks = []
+    for name, kinds in SLOWED.items():
+        shares = {word: sum(bool(own & bit) for own in told) for bit, word in kinds.items()}
+        seen = [f"{word} in {k / len(told):.0%} of the readings" for word, k in shares.items() if k]
+        if seen:
+            detail = f"GPU of rank {rank}: {', '.join(seen)}"
+            marks.append(Mark(name=name, leg="full", detail=detail))
+    return marks

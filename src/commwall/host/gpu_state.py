@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from commwall.host.energy import EnergyFound
 from commwall.host.nvml_reader import NOT_LOOKED_AT, AskedGpu, Refusals
+from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import Mark, Series
 
@@ -76,20 +77,38 @@ def state_found(
     Returns:
         Series and marks, and what is absent with its reason.
     """
-    within = [state for state in states if start_ns <= state.time_ns <= end_ns]
-    series = [own for metric in METRICS_OF_STATE if (own := _series(rank, metric, within))]
-    absent = {
-        metric: _why(refusals, metric)
-        for metric in METRICS_OF_STATE
-        if metric not in {own.metric for own in series}
-    }
-    links = [state.pcie for state in within if state.pcie]
+    series, absent = series_of(rank, states, refusals, start_ns, end_ns, "full")
+    within = [state.pcie for state in states if start_ns <= state.time_ns <= end_ns]
+    links = [link for link in within if link]
     if most is None or not links:
-        return EnergyFound(tuple(series)), {
-            **absent,
-            "link_degraded": _why(refusals, "link_degraded"),
-        }
-    return EnergyFound(tuple(series), _degraded(rank, links, most)), absent
+        return EnergyFound(series), {**absent, "link_degraded": _why(refusals, "link_degraded")}
+    return EnergyFound(series, _degraded(rank, links, most)), absent
+
+
+def series_of(
+    rank: int,
+    states: Sequence[State],
+    refusals: Mapping[str, str],
+    start_ns: int,
+    end_ns: int,
+    leg: Leg,
+) -> tuple[tuple[Series, ...], dict[str, str]]:
+    """Clocks and temperature of one GPU in a window of a leg, and what is absent with its reason.
+
+    Args:
+        rank: process that used the GPU.
+        states: in time order.
+        refusals: of the GPU.
+        start_ns: start of the window, CLOCK_MONOTONIC [ns].
+        end_ns: its end [ns].
+        leg: that was timed in it.
+    """
+    within = [state for state in states if start_ns <= state.time_ns <= end_ns]
+    found = (_series(rank, metric, within, leg) for metric in METRICS_OF_STATE)
+    series = tuple(own for own in found if own)
+    known = {own.metric for own in series}
+    unknown = (metric for metric in METRICS_OF_STATE if metric not in known)
+    return series, {metric: _why(refusals, metric) for metric in unknown}
 
 
 def link_held_down(
@@ -108,13 +127,11 @@ def _clock_hz(gpu: AskedGpu, metric: str, clock: int) -> float | None:
     return None if found is None else found * MHZ
 
 
-def _series(rank: int, metric: str, within: Sequence[State]) -> Series | None:
+def _series(rank: int, metric: str, within: Sequence[State], leg: Leg) -> Series | None:
     found = (getattr(state, metric) for state in within)
     values = tuple(value for value in found if value is not None)
     unit = METRICS[metric].unit
-    return (
-        Series(metric=metric, unit=unit, leg="full", rank=rank, values=values) if values else None
-    )
+    return Series(metric=metric, unit=unit, leg=leg, rank=rank, values=values) if values else None
 
 
 def _degraded(rank: int, links: Sequence[PcieLink], most: PcieLink) -> tuple[Mark, ...]:

@@ -19,17 +19,19 @@ from commwall.host.gpu_state import (
     link_held_down,
     pcie_link,
     read_state,
+    series_of,
     state_found,
 )
 from commwall.host.gpu_users import Look, look_at_users, users_found
 from commwall.host.link_counters import LinkReading, carried, has_links, read_links
-from commwall.host.nvml_reader import AskedGpu, NvmlReader, merged_gaps
+from commwall.host.nvml_reader import NOT_LOOKED_AT, AskedGpu, NvmlReader, merged_gaps
+from commwall.schema.case import Leg
 from commwall.schema.result import QUIET_S, Gap, Mark
 
 LOOK_PERIOD_S = 0.2
 """GPM wants samples 100 ms apart; the quiet around a known transfer, QUIET_S, needs a look [s]."""
-STATE_EVERY = 3
-"""State and users are read at every third look."""
+USERS_EVERY = 3
+"""Users are read at every third look; states at each, since a short leg holds but two."""
 PCIE_PERIOD_S = 0.1
 TOLD = (*QUESTIONS, *METRICS_OF_STATE, "contended", "link_degraded")
 """What the looks tell: metrics, and marks that they can give or rule out."""
@@ -64,7 +66,7 @@ class LookReader(NvmlReader):
         super().__init__("gpu-looks", digests, root, period_s)
 
     def read_gpus(self, gpus: Sequence[AskedGpu]) -> None:
-        """Read links and performance counters at every tick, the rest at every third."""
+        """Read links, performance counters and states at every tick, users at every third."""
         linked = [has_links(gpu) for gpu in gpus]
         self.pcie_most = tuple(pcie_link(gpu, "Max") for gpu in gpus)
         monitors = [Monitor(gpu) for gpu in gpus]
@@ -72,11 +74,9 @@ class LookReader(NvmlReader):
             for number in self.ticks():
                 for rank, gpu in enumerate(gpus):
                     self._look(rank, gpu, monitors[rank], linked=linked[rank])
-                if number % STATE_EVERY == 0:
+                if number % USERS_EVERY == 0:
                     known = frozenset[int]().union(*(look.own for look in self.looks[-1:]))
                     self.looks.append(look_at_users(gpus, self._mark, known))
-                    for gpu, states in zip(gpus, self.states, strict=True):
-                        states.append(read_state(gpu))
         finally:
             for monitor in monitors:
                 monitor.close()
@@ -86,6 +86,7 @@ class LookReader(NvmlReader):
             self.links[rank].append(counted)
         if interval := monitor.look():
             self.intervals[rank].append(interval)
+        self.states[rank].append(read_state(gpu))
 
     def found(self, start_ns: int, end_ns: int) -> EnergyFound:
         """What was read in a window of leg `full`."""
@@ -101,6 +102,15 @@ class LookReader(NvmlReader):
             marks = (*marks, *state.marks)
             reasons.append({**idle, **unknown})
         return EnergyFound(tuple(series), marks, (*gaps, *merged_gaps(reasons)))
+
+    def states_found(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+        """Clocks and temperatures in any window; what GPUs refuse, the gaps of leg `full` say."""
+        pairs = enumerate(zip(self.states, self.refusals, strict=True))
+        each = (series_of(rank, *own, start_ns, end_ns, leg)[0] for rank, own in pairs)
+        series = tuple(own for found in each for own in found)
+        answered = not self.reason and all("sm_clock_hz" not in own for own in self.refusals)
+        unseen = Gap(what=f"clocks of leg {leg}", reason=NOT_LOOKED_AT)
+        return EnergyFound(series, gaps=(unseen,) if answered and not series else ())
 
     def strangers(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
         """Other programs in any window."""

@@ -32,6 +32,10 @@ class OneNodeMeter:
         """What disturbed the first node in another leg, or a whole case."""
         return self._meter.disturbances(start_ns, end_ns, leg)
 
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+        """Nothing: a step goes with the slowest GPU, which may be another node's."""
+        return EnergyFound()
+
     def traffic(self, start_ns: int, end_ns: int) -> Gap:
         """Nothing: what passes between nodes is not what the links of one carry."""
         return Gap(what="traffic", reason=self._reason)

@@ -17,7 +17,7 @@ from commwall.measure.bounds import path_rate_check
 from commwall.measure.nccl_log import Logged, choices_of
 from commwall.measure.proof import Sources, prove
 from commwall.measure.step_bytes import step_bytes
-from commwall.measure.window_energy import energy_of
+from commwall.measure.window_energy import energy_of, states_of
 from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
@@ -125,11 +125,13 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
     request = circumstances.request
     case = setting.plan.suite(setting.suite).cases[result.case]
     timed = isinstance(case, Workload) and result.status == "ok"
-    energy = energy_of(circumstances.energy, result) if timed else EnergyFound()
+    meter = circumstances.energy
+    energy = energy_of(meter, result) if timed else EnergyFound()
+    states = states_of(meter, result) if timed else EnergyFound()
     asked = (case, request.platform, circumstances.logged)
     choices, unknown = choices_of(*asked) if result.status == "ok" else ((), ())
     beside = circumstances.yardsticks.get(result.case, YardstickFound())
-    sent = step_bytes(result, circumstances.energy)
+    sent = step_bytes(result, meter)
     way = prove(request, result, setting.machine.facts, _sources(circumstances))
     disturbed = circumstances.disturbance
     contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
@@ -158,7 +160,11 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         machine=setting.machine.facts,
         other_nodes=setting.other_nodes[: request.platform.nodes - 1],
         software=software,
-        series=tuple(map(as_kept, (*result.series, *energy.series, *beside.series, *sent.series))),
+        series=tuple(
+            as_kept(series)
+            for found in (result, energy, states, beside, sent)
+            for series in found.series
+        ),
         nccl_choices=choices,
         traffic=way.traffic,
         checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
@@ -167,6 +173,7 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
             *setting.gaps,
             *result.gaps,
             *energy.gaps,
+            *states.gaps,
             *unknown,
             *beside.gaps,
             *sent.gaps,

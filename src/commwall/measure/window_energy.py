@@ -4,6 +4,7 @@ Layer: measure. Reads and writes no file.
 """
 
 from commwall.host.energy import METRIC, EnergyFound, Meter
+from commwall.schema.case import Leg
 from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.result import CaseResult, Gap, Series, Window
 
@@ -22,6 +23,20 @@ def energy_of(meter: Meter, result: CaseResult) -> EnergyFound:
         return EnergyFound(gaps=tuple(Gap(what=what, reason=reason) for what in whats))
     told = meter.found(first.start_ns, first.end_ns)
     return told if len(own) == 1 else _of_windows(meter, told, own)
+
+
+def states_of(meter: Meter, result: CaseResult) -> EnergyFound:
+    """Clocks and temperatures in all legs but `full`; of several windows of a leg together."""
+    series: dict[tuple[str, Leg | None, int | None], Series] = {}
+    gaps: list[Gap] = []
+    for window in (window for window in result.windows if window.leg != "full"):
+        told = meter.states(window.start_ns, window.end_ns, window.leg)
+        for own in told.series:
+            key = (own.metric, own.leg, own.rank)
+            before = series[key].values if key in series else ()
+            series[key] = own.model_copy(update={"values": (*before, *own.values)})
+        gaps += told.gaps
+    return EnergyFound(tuple(series.values()), gaps=tuple(dict.fromkeys(gaps)))
 
 
 def _of_windows(meter: Meter, told: EnergyFound, windows: list[Window]) -> EnergyFound:

@@ -14,6 +14,7 @@ KEPT = (
     tr_later("energy doubtful"),
     tr_later("link degraded"),
     tr_later("compiled anew"),
+    tr_later("power capped"),
     tr_later("out of memory"),
     tr_later("unsupported"),
     tr_later("check failed"),

@@ -5,20 +5,18 @@ Layer: report. Reads and writes no file.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
 from commwall.analysis.overall import comparisons, topic_verdicts
-from commwall.analysis.whatif.curve import Reading
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
 from commwall.analysis.wording import span_text
 from commwall.language.translate import (
@@ -32,6 +30,7 @@ from commwall.model.overlap import TwoLinks
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.overview import TRAINING, Answer, answer_of, card, floor_text
 from commwall.report.page import Page
+from commwall.report.placed import Placed, draw_models
 from commwall.report.style import INK, MUTED, new_figure, title_figure
 from commwall.schema.units import significant, time_text, volume_text
 
@@ -92,14 +91,6 @@ def _less_than(crossings: pd.DataFrame, gain: float) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A model that was not measured, on the curve of one comparison."""
-
-    title: str
-    reading: Reading
-
-
 def curve_figure(page: Page, models: Sequence[Placed] = ()) -> Figure:
     """Gain over compute for each byte: band of the line, measured cases as marks.
 
@@ -132,7 +123,7 @@ def _panel(
     look = page.looks[first.faster]
     sides = (first.faster, first.slower)
     own = [m for m in models if (m.reading.contest.faster, m.reading.contest.slower) == sides]
-    x = _span(points["compute_s_per_byte"], crossings["compute_s_per_byte"])
+    x = _span(points["compute_s_per_byte"], crossings["compute_s_per_byte"], own)
     edges = np.array([band(links, float(each)) for each in x]) * 100
     axes.fill_between(x * 1e12, edges[:, 0], edges[:, 1], color=look.color, alpha=0.15, linewidth=0)
     edge_lines = ((NOTHING, "-", tr("line, nothing hidden")), (ALL, "--", tr("line, all hidden")))
@@ -140,7 +131,7 @@ def _panel(
         gains = 100 * np.asarray(links.gain(x, overlap))
         axes.plot(x * 1e12, gains, style, color=look.color, linewidth=1.2, label=words)
     _marks(axes, points, look.marker)
-    _boxes(axes, own)
+    draw_models(axes, own)
     for gain in crossings["gain_percent"].unique():
         axes.axhline(gain, color=MUTED, linewidth=0.6, linestyle=":")
     _dress(axes, _sides_text(first), float(points["gain_percent"].min()), float(edges.max()))
@@ -167,27 +158,6 @@ def _marks(axes: Axes, points: pd.DataFrame, marker: str) -> None:
     axes.plot([], [], marker, color=INK, ms=6, label=tr("measured"))
 
 
-def _boxes(axes: Axes, models: Sequence[Placed]) -> None:
-    """Models between the ends of their compute and of their gain, named below."""
-    for each in models:
-        x, gain = each.reading.s_per_byte, each.reading.gain
-        corner = (x.low * 1e12, 100 * gain.low)
-        size = (1e12 * (x.high - x.low), 100 * (gain.high - gain.low))
-        axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=INK, linewidth=1))
-        axes.annotate(
-            each.title,
-            corner,
-            _BELOW,
-            textcoords="offset points",
-            fontsize=8,
-            path_effects=[withStroke(linewidth=2.5, foreground="white")],
-        )
-    if models:
-        axes.add_patch(
-            Rectangle((0, 0), 0, 0, fill=False, edgecolor=INK, label=tr("other models, modelled"))
-        )
-
-
 def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=_LINEAR_PERCENT, linscale=0.3)
@@ -204,9 +174,14 @@ def _dress(axes: Axes, title: str, lowest: float, highest: float) -> None:
     axes.legend(frameon=False, fontsize=8.5, loc="upper right")
 
 
-def _span(points: pd.Series, crossings: pd.Series) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _span(
+    points: pd.Series, crossings: pd.Series, models: Sequence[Placed]
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Compute times to draw: half of the least to twice the greatest of all that is known."""
-    known = pd.concat([points, crossings.dropna()])
+    ends = [
+        x for each in models for x in (each.reading.s_per_byte.low, each.reading.s_per_byte.high)
+    ]
+    known = pd.concat([points, crossings.dropna(), pd.Series(ends, dtype="float64")])
     return np.geomspace(known.min() / 2, known.max() * 2, _POINTS_OF_A_LINE)
 
 

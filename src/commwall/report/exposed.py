@@ -1,4 +1,4 @@
-"""Negative exposed communication and overlap on the throughput page, and what they mean.
+"""Exposed communication and overlap on the throughput page: negative, or not told by the legs.
 
 Layer: report. Reads and writes no file.
 """
@@ -7,15 +7,21 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from commwall.analysis.clocks import APART, highest_clock_hz, slowest_clock_hz
 from commwall.analysis.gaps import rounds_text
+from commwall.analysis.limits import EXPOSED
 from commwall.analysis.wording import signed_share_text
-from commwall.language.translate import tr
+from commwall.language.translate import quantity_text, tr
 from commwall.report.html import Html, bullets, paragraph
 from commwall.report.page import Page
+from commwall.schema.case import Leg
+from commwall.schema.record import Record
 
 
 def exposed_note(page: Page) -> Html:
-    """Says so where exposed communication came out negative, or exceeds the exchange alone."""
+    """Says so where exposed communication came out negative, exceeds the exchange alone, or is not
+    told since the legs ran at clocks that differ.
+    """
     rounds = page.tables.rounds[page.tables.rounds["admitted"]]
     low = rounds[(rounds["metric"] == "exposed_comm_time_s") & (rounds["value"] < 0)]
     over = rounds[(rounds["metric"] == "overlap_ratio") & (rounds["value"] < 0)]
@@ -25,9 +31,40 @@ def exposed_note(page: Page) -> Html:
         *_places(low, cheap),
         *_places(over, dear),
         *_negative_overlaps(page.tables.platforms, over),
+        *_left_out(page),
     ]
     none = tr("No exposed communication or overlap is below 0.")
     return bullets(lines) if lines else paragraph(none)
+
+
+def _left_out(page: Page) -> Iterator[str]:
+    """Where the legs' clocks forbid their difference, and what these clocks were."""
+    highest_hz = highest_clock_hz(page.analysis.evidence.records)
+    found: dict[tuple[str, str], list[Record]] = {}
+    for cell in page.analysis.cells:
+        if not cell.refusals and cell.derived.absent.get(EXPOSED) == tr(APART):
+            place = cell.record.id
+            found.setdefault((place.platform, place.case), []).append(cell.record)
+    for (platform, case), records in found.items():
+        yield tr(
+            "{platform}, {case}, {rounds}: left out. In leg full the processors of the slowest GPU "
+            "ran at {full}, in leg nosync at {nosync}: part of the difference is the clock's.",
+            platform=page.analysis.names[platform],
+            case=case,
+            rounds=rounds_text(record.id.round for record in records),
+            full=_clock_text(records, "full", highest_hz),
+            nosync=_clock_text(records, "nosync", highest_hz),
+        )
+
+
+def _clock_text(records: list[Record], leg: Leg, highest_hz: float | None) -> str:
+    """Clock of the slowest GPU in a leg, median over rounds; the campaign's highest where the leg
+    was not watched.
+    """
+    clock_hz = slowest_clock_hz(records, leg)
+    if clock_hz is not None:
+        return quantity_text(clock_hz, "Hz")
+    return tr("{clock} (the highest clock seen)", clock=quantity_text(highest_hz or 0.0, "Hz"))
 
 
 def _negative_overlaps(platforms: pd.DataFrame, over: pd.DataFrame) -> Iterator[str]:

@@ -111,9 +111,9 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         rounds = _admitted(tables, FULL).query("case == @case")
         for row, platform in enumerate(own.itertuples()):
             key = (case, platform.platform)
-            compute = parts[COMPUTE]["mean"].get(key)
-            if compute is not None and key in parts[EXPOSED].index:
-                _draw_parts(axes, row, compute, platform.mean - compute, looks[platform.platform])
+            told = key in parts[EXPOSED].index
+            compute = parts[COMPUTE]["mean"].get(key) if told else None
+            _draw_parts(axes, row, compute, platform.mean, looks[platform.platform])
             _draw_interval(axes, row, platform)
             _draw_rounds(axes, row, rounds, platform.platform, looks)
         row_labels(axes, list(own["label"]))
@@ -121,7 +121,7 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         axes.set_title(tr("case {case}", case=case))
         _show_zero(axes, own)
         mark_clipped(axes, enumerate(own.itertuples()))
-    _parts_legend(figure)
+    _parts_legend(figure, whole=len(parts[EXPOSED]) < len(full))
     title_figure(figure, tr("Where a step's time goes"), emulated=emulated_in(full))
     return figure
 
@@ -337,22 +337,25 @@ def _draw_rounds(axes: Axes, row: float, rounds: pd.DataFrame, platform: str, lo
     )  # fmt: skip
 
 
-def _draw_parts(axes: Axes, row: float, compute: float, exposed: float, look: Look) -> None:
-    """Compute from zero, exposed communication from there on: back over it where negative."""
+def _draw_parts(axes: Axes, row: float, compute: float | None, step: float, look: Look) -> None:
+    """Compute from zero, exposed communication from there on; white where not told apart."""
+    hollow: dict[str, Any] = {"height": 0.55, "color": "white"}
+    if compute is None:
+        axes.barh(row, step, **hollow, edgecolor=MUTED, linestyle=":")
+        return
     axes.barh(row, compute, height=0.55, color=look.color, alpha=0.85, edgecolor="white")
-    axes.barh(
-        row, exposed, left=compute, height=0.55, color="white", hatch="////", edgecolor=look.color
-    )
-    if exposed < 0:
+    axes.barh(row, step - compute, left=compute, **hollow, hatch="////", edgecolor=look.color)
+    if step < compute:
         axes.annotate(tr("negative"), (compute, row - 0.32), fontsize=8, ha="center", color=INK)
 
 
-def _parts_legend(figure: Figure) -> None:
+def _parts_legend(figure: Figure, *, whole: bool) -> None:
     handles = [
         Patch(facecolor=MUTED, label=tr("compute (leg nosync)")),
         Patch(facecolor="white", edgecolor=MUTED, hatch="////", label=tr("exposed communication")),
-    ]
-    figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False, fontsize=9)
+        Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label=tr("not told apart")),
+    ][: 3 if whole else 2]
+    figure.legend(handles=handles, loc="outside lower right", ncols=3, frameon=False, fontsize=9)
 
 
 def _write_n(axes: Axes, row: float, n: int) -> None:

@@ -126,8 +126,23 @@ def disturbance_table(page: Page) -> Html:
     labels = (tr(METRICS[metric].label) for metric in STATES)
     heads = (tr("case"), tr("platform"), *labels, tr("marks"), tr("n"))
     words = tr("Readings in the timed windows: median (least to greatest) over GPUs and rounds.")
-    lines = [*reasons, *_doubts(own)]
+    lines = [*reasons, *_at_power_limit(own), *_doubts(own)]
     return joined([table(heads, rows, words), *([bullets(lines)] if lines else [])])
+
+
+def _at_power_limit(disturbance: pd.DataFrame) -> Iterator[str]:
+    """Cases whose power limit kept the clocks down, and how far."""
+    for line in disturbance[disturbance["at_power_limit"] > 0].to_dict("records"):
+        yield tr(
+            "At the power limit: {case} on {platform}, in {k} of {n} rounds, with the processors "
+            "of the slowest GPU at {clock} in leg full; the highest clock seen is {highest}.",
+            case=line["case"],
+            platform=line["label"],
+            k=line["at_power_limit"],
+            n=line["n"],
+            clock=quantity_text(line["sm_clock_mean_hz"], "Hz"),
+            highest=quantity_text(line["sm_clock_highest_hz"], "Hz"),
+        )
 
 
 def _doubts(disturbance: pd.DataFrame) -> Iterator[str]:

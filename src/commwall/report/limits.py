@@ -86,8 +86,12 @@ def _rule() -> Iterator[str]:
         "which of compute and memory it is."
     )
     yield tr(
-        "Host gap: the median step against the median of steps enqueued beforehand. The mark host "
-        "bound takes the slowest of these, so that it tells a smaller share."
+        "Power limits instead where the GPUs' power limit keeps their processors more than 1 % "
+        "below their highest clock; the link and the host come first, by what they take at most."
+    )
+    yield tr(
+        "Host gap: the median step against the slowest of those enqueued beforehand, as the mark "
+        "host bound has it."
     )
     least = tr(METRICS["memory_share_least"].definition)
     yield tr('Memory, share of its bound, "or more": {definition}', definition=least)

@@ -22,6 +22,7 @@ MARK_WORDS: Mapping[MarkName, str] = {
     "compiled_anew": tr_later(
         "kernels were compiled in this very launch, and may differ from another's"
     ),
+    "power_capped": tr_later("a device kept to its power limit, at lower clocks than it could"),
 }
 CHECK_NAMES = (
     tr_later("received values"),

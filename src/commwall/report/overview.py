@@ -29,7 +29,15 @@ from commwall.analysis.wording import (
     short_text,
     spread_short_text,
 )
-from commwall.language.translate import ENGLISH, listed, quantity_text, spoken, tr, tr_later
+from commwall.language.translate import (
+    ENGLISH,
+    clauses,
+    listed,
+    quantity_text,
+    spoken,
+    tr,
+    tr_later,
+)
 from commwall.report.html import (
     Group,
     Html,
@@ -47,6 +55,8 @@ from commwall.schema.plan import Comparison
 TRAINING, ENERGY, *COLLECTIVES, MEMORY, STRATEGIES, DECODE, PREFILL, MITIGATIONS = TOPICS
 NO_FLOOR = tr_later("Noise floor: not measured, no treatment is run twice (A/A) here.")
 
+DOUBT = tr_later("do not rely on verdicts of this size")
+DOUBT_OF_EACH = tr_later("rely on a verdict only where it is above the floor of its own case")
 CONTROL = tr_later("The same link measured twice, to see what is mere noise (A/A control): {found}")
 
 OF_CONTROL = {
@@ -217,13 +227,11 @@ def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
     wrong = [v.case for v, _ in known if v.ratio and v.ratio.excludes_one]
     held = _held_text(len(known) - len(wrong), every, wrong)
     floors = range_text((floor, share_text(floor)) for _, floor in known)
-    if wrong:
-        return tr(
-            "{held}; noise floor {floors}; do not rely on verdicts of this size.",
-            held=held,
-            floors=floors,
-        )
-    return tr("{held}; noise floor {floors}.", held=held, floors=floors)
+    told = tr("{held}; noise floor {floors}", held=held, floors=floors)
+    if not wrong:
+        return tr("{clauses}.", clauses=told)
+    doubt = DOUBT_OF_EACH if len(known) > 1 else DOUBT
+    return tr("{clauses}.", clauses=clauses((told, tr(doubt))))
 
 
 def floor_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:

@@ -45,6 +45,11 @@ NOT_SHOWN = (
         "Published rows of several GPUs: they tell samples per second, not when gradients are "
         "ready, what packing costs, or what exchange and compute take from each other."
     ),
+    tr_later(
+        "A power limit: a step is predicted at the clocks of the source's short legs. Where a GPU "
+        "lowers them in leg full, nothing is predicted from that step, and what is predicted there "
+        "is shorter than what is measured."
+    ),
     tr_later("How an interval holds for a platform that no prediction was held against."),
 )
 

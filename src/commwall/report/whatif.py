@@ -3,14 +3,14 @@
 Layer: report. Reads `config/facts` through `commwall.analysis.whatif.assumptions`; writes no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.analysis.whatif.answers import Answer, Gain, answer, at_scale
 from commwall.analysis.whatif.asking import Words, own_links, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.calibration import calibrate
+from commwall.analysis.whatif.calibration import Calibration, calibrate
 from commwall.analysis.whatif.curve import readings
 from commwall.analysis.whatif.words import (
     gain_text,
@@ -23,9 +23,9 @@ from commwall.analysis.wording import span_text
 from commwall.judge.facts import facts_root
 from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.model.estimates import Estimate
-from commwall.report.breakeven import Placed
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
+from commwall.report.placed import Placed
 from commwall.schema.units import volume_text
 
 GPUS = 8
@@ -63,7 +63,7 @@ class Way:
 COUNTS_OF_WAYS = (8, 64, 1024)
 """Chosen: one node, a few, many."""
 WAYS = (
-    Way("llama-7b", "data", tr_later("data"), 1),
+    Way("llama-7b", "data", tr_later("data parallel"), 1),
     Way("llama-7b", "tensor=8", tr_later("tensor 8, then data"), 8),
     Way("llama-7b", "pipeline=8", tr_later("pipeline 8, then data"), 8),
     Way("llama-7b", "tensor=8,pipeline=8", tr_later("tensor 8, pipeline 8, then data"), 64),
@@ -83,7 +83,8 @@ def open_facts(root: str | Path) -> Facts:
 
 def examples(page: Page, facts: Facts) -> Html:
     """Models by name on the campaign's own GPUs and links."""
-    found = list(_answers(page, facts))
+    measured = calibrate(page.analysis)
+    found = list(_answers(page, facts, measured, _dense(facts)))
     if not found:
         words = tr(
             "No example: it takes GPUs of one kind whose peak is on file, and all-reduces over "
@@ -100,23 +101,26 @@ def examples(page: Page, facts: Facts) -> Html:
     return table([*map(tr, EXAMPLE_HEADS)], [_example_cells(each) for each in found], words)
 
 
-def _answers(page: Page, facts: Facts) -> Iterator[Answer]:
+def _answers(
+    page: Page, facts: Facts, measured: Calibration, names: Sequence[str]
+) -> Iterator[Answer]:
     """Models by name on the campaign's own GPUs and links; none where too little is known."""
-    measured = calibrate(page.analysis)
     kinds = [kind for kind in facts.gpus.root if measured.is_of(kind, facts)]
     if len(kinds) != 1 or not measured.compared:
         return
     ranks = max(cell.record.platform.world_size for cell in page.analysis.cells)
-    for name in _dense(facts):
+    for name in names:
         asked = Words(model=name, gpu=kinds[0], gpus=ranks)
         yield answer(question_of(asked, facts, measured))
 
 
 def placed(page: Page, facts: Facts) -> list[Placed]:
-    """The same models on the campaign's break-even curves."""
+    """Those of the models that the campaign did not train, on its break-even curves."""
+    measured = calibrate(page.analysis)
+    others = [name for name in _dense(facts) if name not in measured.models.values()]
     return [
         Placed(found.question.title, each)
-        for found in _answers(page, facts)
+        for found in _answers(page, facts, measured, others)
         for each in readings(page.analysis, found)
     ]
 

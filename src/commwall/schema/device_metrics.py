@@ -40,14 +40,16 @@ def _rate(link: str, way: str) -> Metric:
     )
 
 
-def _state(metric_id: str, unit: str, label: str, what: str, source: str) -> Metric:
+def _state(
+    metric_id: str, unit: str, label: str, what: str, source: str, leg: str = "a leg"
+) -> Metric:
     return Metric(
         id=metric_id,
         unit=unit,
         direction="neither",
         kind="measured",
         label=label,
-        definition=f"{what} of one GPU at each look during the timed window of leg `full`.",
+        definition=f"{what} of one GPU at each look during the timed window of {leg}.",
         source=f"NVML, {source}",
     )
 
@@ -79,5 +81,5 @@ DEVICE_METRICS = (
     _state("temperature_c", "°C", "temperature", "Temperature", "nvmlDeviceGetTemperature"),
     _state("power_time_s", "s", "time of the power reading",
            "Time since the window began at which power_w was polled",
-           "nvmlDeviceGetPowerUsage; CLOCK_MONOTONIC"),
+           "nvmlDeviceGetPowerUsage; CLOCK_MONOTONIC", "leg `full`"),
 )  # fmt: skip

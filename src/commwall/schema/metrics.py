@@ -40,11 +40,11 @@ _ALL = (
         direction="lower",
         kind="derived",
         label="host gap",
-        definition="Share of a leg's step in which the GPU waits for the host: 1 - median "
-        "queued_step_time_s / median step_time_s, on the rank that waits most; noise may make it "
-        "negative. Known where steps are recorded; the rest of the step the GPU is busy. Mark "
-        "host_bound takes the slowest enqueued step instead of the median one, so that its share "
-        "is smaller.",
+        definition="Share of a leg's step in which the GPU waits for the host: 1 - longest "
+        "queued_step_time_s / median step_time_s, on the rank that waits most; above 2 % the leg "
+        "is marked host_bound. The longest, since what a step now and then takes anyway is no "
+        "waiting; so it may be negative. Known where steps are recorded; the rest of the step the "
+        "GPU is busy.",
         source=DESIGN,
     ),
     Metric(

@@ -108,8 +108,10 @@ OPERATION_METRICS = (
         direction="higher",
         kind="derived",
         label="link rate",
-        definition="Inverse slope of the line of link_latency_s: the bus bandwidth that large "
-        "messages approach.",
+        definition="Inverse slope of the line of link_latency_s: one rate that serves all sizes "
+        "of the sweep. NCCL's protocol of middle sizes draws it below the bus bandwidth of large "
+        "messages, by about the misfit at the largest size; for that bandwidth see "
+        "busbw_bytes_per_s.",
         source="R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
     ),
     Metric(

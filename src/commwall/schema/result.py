@@ -22,6 +22,7 @@ MarkName = Literal[
     "energy_doubtful",
     "link_degraded",
     "compiled_anew",
+    "power_capped",
 ]
 EXCLUDING_MARKS: frozenset[str] = frozenset(
     {"host_bound", "throttled", "contended", "emulation_not_binding"}

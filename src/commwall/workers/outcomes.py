@@ -5,6 +5,7 @@ accident (a peer that vanished, a collective that hung) leaves no result file, o
 """
 
 import errno
+import re
 
 from torch.distributed import DistError
 
@@ -15,6 +16,23 @@ EXIT_FAILED_CASE = 3
 """A case failed for a reason that would come again; its file says which."""
 EXIT_ACCIDENT = 4
 """A collective failed or ran into its timeout, or the disk is full; no file."""
+
+
+OUT_OF_MEMORY = re.compile(
+    r"OutOfMemoryError|MemoryError|DefaultCPUAllocator: can't allocate memory"
+    r"|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS\w*_ALLOC\w*_FAILED"
+    r"|Cuda failure (?:\d+ )?'out of memory'"
+)
+"""What torch, CUDA's runtime, its libraries and NCCL say of exhausted memory.
+
+Source: torch.OutOfMemoryError, c10's CPU allocator; CUDA Runtime API, cudaError_t; cuBLAS and
+cuDNN, their status types; NCCL, src/include/checks.h.
+"""
+MISUSED = "ncclInvalidUsage"
+"""NCCL was asked for what it cannot do, such as one GPU for two ranks: it would answer so again.
+
+Source: NCCL API, ncclResult_t.
+"""
 
 
 class Unsupported(CommwallError):
@@ -54,25 +72,22 @@ def is_accident(error: BaseException) -> bool:
     """Whether something broke down that says nothing about the case: communication, the disk.
 
     gloo reports a peer that vanished or a timeout as a RuntimeError that carries the place in
-    its own source.
+    its own source. What NCCL says may be of the case, too: exhausted memory, and a wrong use.
     """
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if OUT_OF_MEMORY.search(str(error)) or MISUSED in str(error):
+        return False
     return isinstance(error, DistError) or (
         isinstance(error, RuntimeError) and "gloo/" in str(error)
     )
 
 
 def cause_of(error: BaseException) -> Cause:
-    """The cause under which a failed case is recorded.
-
-    torch reports exhausted host memory as a RuntimeError of its DefaultCPUAllocator, and
-    exhausted device memory as torch.OutOfMemoryError, a RuntimeError named in the type.
-    """
+    """The cause under which a failed case is recorded; exhausted memory may stand in the type."""
     if isinstance(error, Unsupported):
         return "unsupported"
     if isinstance(error, CheckFailed):
         return "check_failed"
     text = f"{type(error).__name__}: {error}"
-    signs = ("OutOfMemoryError", "MemoryError", "DefaultCPUAllocator: can't allocate memory")
-    return "out_of_memory" if any(sign in text for sign in signs) else "error"
+    return "out_of_memory" if OUT_OF_MEMORY.search(text) else "error"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from commwall.analysis.names import Quantity, is_emulated
+from commwall.analysis.names import EXCHANGE_COST, Quantity, is_emulated
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import alike, gap_reason, measured, typical_s
 from commwall.analysis.steps.links import Links, platform_links
@@ -88,6 +88,8 @@ def measured_step(cell: Cell) -> MeasuredStep | str:
         return full_s
     if isinstance(packed_s, str):
         return packed_s
+    if EXCHANGE_COST in cell.derived.absent:
+        return cell.derived.absent[EXCHANGE_COST]  # clocks, which the traits would take in
     if isinstance(times, str):
         return times
     timeline = _timeline(*times, packed_s)

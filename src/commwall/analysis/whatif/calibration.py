@@ -23,6 +23,7 @@ from commwall.schema.errors import ConfigError
 FULL, NOSYNC, PACKED, COMM = (
     Quantity("step_time_s", leg) for leg in ("full", "nosync", "packed", "comm")
 )
+OVERLAP = Quantity("overlap_ratio")
 EXCHANGE = Quantity("exchange_busbw_bytes_per_s")
 TRANSFORMERS: frozenset[ModelName] = frozenset({"bert", "gpt", "transformer_xl", "vit"})
 """Families of equal layers of one width, as those that `whatif` has formulas for. Convolutions, and
@@ -114,9 +115,12 @@ def gradient_bytes(cell: Cell) -> int:
 
 
 def hidden_share_of(cell: Cell) -> float | None:
-    """Overlap of a record as `commwall.model.overlap` defines it; None where a leg lacks."""
+    """Overlap of a record as `commwall.model.overlap` defines it.
+
+    None where a leg lacks, and where its legs cannot be compared.
+    """
     values, alone_s = cell.derived.values, alone(cell)
-    if alone_s is None or not {FULL, COMM} <= values.keys():
+    if alone_s is None or not {FULL, COMM, OVERLAP} <= values.keys():
         return None
     return hidden_share(alone_s, values[COMM], values[FULL] - alone_s)
 
@@ -159,15 +163,18 @@ def _trained(cell: Cell, analysis: Analysis) -> Iterator[Trained]:
 
 
 def _compute_mfu(cell: Cell, analysis: Analysis) -> float | None:
-    """MFU of forward and backward pass, if update and packing run at the memory's nominal rate."""
+    """MFU of forward and backward pass, if update and packing run at the memory's nominal rate.
+
+    So that a step of the model is the measured one; without leg packed, overlap has the packing.
+    """
     values, alone_s = cell.derived.values, alone(cell)
     kinds = [analysis.facts.gpus.of(name) for name in set(gpu_names(cell))]
     rate = kinds[0].memory_bytes_per_s if len(kinds) == 1 and kinds[0] else None
     if not alone_s or not rate or not {MFU, FULL} <= values.keys():
         return None
-    moved = UPDATE_BYTES * gradient_bytes(cell) / PARAMETER_BYTES
-    packed = packing_bytes(gradient_bytes(cell)) if PACKED in values else 0
-    return values[MFU] * values[FULL] / (alone_s - float(moved + packed) / rate.value)
+    gradients = gradient_bytes(cell)
+    moved = UPDATE_BYTES * gradients / PARAMETER_BYTES + packing_bytes(gradients)
+    return values[MFU] * values[FULL] / (alone_s - float(moved) / rate.value)
 
 
 def _links(

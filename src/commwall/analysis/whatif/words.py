@@ -55,6 +55,8 @@ def origin_lines(
     """
     if measured is None:
         yield "No campaign is named: published and nominal values are used, and told as such."
+        if question.mfu.origin == "published":
+            yield "The MFU published is that of large decoders: a small batch reaches less."
         return
     own = [link for link in question.links if link.measured_ranks]
     mfu = ["MFU"] if question.mfu.origin in ("measured", "modelled") else []
@@ -72,7 +74,8 @@ def origin_lines(
     for link in question.links:
         if link not in own:
             yield (
-                f"{link.name} is no link of the campaign (its own for --link: "
+                f"{link.name} is no link of the campaign (its own for --link, of "
+                f"{', '.join(measured.gpus) or 'no GPU'}: "
                 f"{', '.join(measured.links) or 'none with all-reduces'}): rate "
                 f"{link.bytes_per_s.origin}, overlap {question.overlap.origin}."
             )

@@ -45,6 +45,7 @@ MEASURE_ALIKE = tr_later(
     "own, here config/campaigns/COPY.yaml, after results/{campaign}/plan.json, then"
 )
 SNAKEMAKE = ".venv/bin/snakemake --cores all --config 'campaigns=[\"{}\"]'"
+ABOVE_ONE = tr_later("Ratios are {a} / {b}: above 1, {a} does more with the same energy.")
 NO_ENERGY = tr_later("Not measured: no comparison has a case that trains.")
 
 
@@ -207,7 +208,9 @@ def _energy(analysis: Analysis, asked: Asked | None) -> Iterator[str]:
         return
     label = capital(tr(ENERGY.quantity.label))
     yield tr("{topic}: {verdict}", topic=label, verdict=overall_text(analysis, own))
-    if any(verdict.ratio for verdict in own):
+    if asked and any(verdict.ratio for verdict in own):
+        a, b = _names(analysis, asked.comparison)
+        yield tr(ABOVE_ONE, a=a, b=b)
         yield tr(NOT_COUNTED[0])
 
 

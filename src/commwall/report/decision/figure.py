@@ -4,7 +4,7 @@ Layer: report. Reads and writes no file.
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,13 +22,16 @@ MOST_ROOM = 4.0
 """An axis ends at this many times the outermost ratio; a longer interval runs out of it."""
 LEAST_ROOM = 0.5
 """Of the shorter side of the axis, relative to the longer one."""
+MOST_DOUBLINGS = 2.0**7
+"""An axis that is longer has a tick at every power of ten, not of two."""
 SIDE_CHARACTERS = 30
 """Of a side's name beside the axis; longer ones are cut there, for they stand in full above."""
-CAPTION = tr_later(
-    "Mark: ratio of both sides, geometric mean over the rounds; line: its interval (an arrow where "
-    "it goes on); hollow: cannot tell; grey: noise floor, as far as the same link measured twice "
-    "may lie from itself."
-)
+ONE_ROUND = tr_later("Mark: ratio of both sides, in the one round")
+ROUNDS = tr_later("Mark: ratio of both sides, geometric mean over the rounds")
+INTERVAL = tr_later("line: its interval (an arrow where it goes on)")
+UNDECIDED = tr_later("hollow: cannot tell")
+FLOOR = tr_later("grey: noise floor, as far as the same link measured twice may lie from itself")
+LOGARITHMIC = tr_later("the axis is logarithmic")
 SOME = tr_later("{shown} of {cases} cases, evenly chosen from the smallest ratio to the largest.")
 
 
@@ -89,10 +92,24 @@ def decision_figure(rows: Sequence[Row], sides: Sides | None) -> Figure:
 
 def caption(rows: Sequence[Row], sides: Sides | None) -> str:
     """What the marks of the figure mean, and whether it leaves out cases."""
+    told = tr("{clauses}.", clauses=clauses(map(tr, _marks(rows))))
     if sides is None or not sides.left_out:
-        return tr(CAPTION)
+        return told
     shown, cases = len(rows), len(rows) + sides.left_out
-    return f"{tr(CAPTION)} {tr(SOME, shown=shown, cases=cases)}"
+    return f"{told} {tr(SOME, shown=shown, cases=cases)}"
+
+
+def _marks(rows: Sequence[Row]) -> Iterator[str]:
+    """What is drawn, each in words."""
+    measured_again = any(row.interval for row in rows)
+    yield ROUNDS if measured_again else ONE_ROUND
+    if measured_again:
+        yield INTERVAL
+    if not all(row.winner for row in rows):
+        yield UNDECIDED
+    if any(row.noise_floor is not None for row in rows):
+        yield FLOOR
+    yield LOGARITHMIC
 
 
 def spoken_rows(rows: Sequence[Row], sides: Sides | None) -> str:
@@ -156,8 +173,8 @@ def _ticks(low: float, high: float) -> list[float]:
     """So few that their words do not touch."""
     if high / low < 3:
         return ratio_ticks(low, high)
-    steps = (step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
-    return [step for step in steps if low <= step <= high]
+    base, most = (2.0, 8) if high / low < MOST_DOUBLINGS else (10.0, 5)
+    return [base**power for power in range(-most, most + 1) if low <= base**power <= high]
 
 
 def _name_ends(axes: Axes, sides: Sides) -> None:

@@ -18,7 +18,7 @@ NO_GAIN = tr_later("no workload has a gain")
 ASSUMED = tr_later(
     'Each draw takes prices, hours and people of "{scenario}" anew from their ranges; an answer is '
     "named only where the middle {level} % of the draws agree. Costs contain the people who wait "
-    "for a training. Put your numbers into config/economics.yaml. {difference}"
+    "for a training. Put your numbers into config/economics.yaml."
 )
 
 
@@ -41,9 +41,8 @@ def _answered(money: Money, judged: Judged, confidence: float) -> Iterator[str]:
     if prices := list(_prices(money.scenario, judged, confidence)):
         yield tr("Price: {sides}.", sides=clauses(prices))
     scenario = money.scenario
-    words = tr(scenario.title), tr(scenario.difference.strip())
-    level = f"{100 * confidence:g}"
-    yield tr(ASSUMED, scenario=words[0], difference=words[1], level=level)
+    yield tr(scenario.difference.strip())
+    yield tr(ASSUMED, scenario=tr(scenario.title), level=f"{100 * confidence:g}")
 
 
 def _prices(scenario: Scenario, judged: Judged, confidence: float) -> Iterator[str]:
