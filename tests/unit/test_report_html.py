@@ -14,3 +14,8 @@ def test_what_stands_between_backticks_is_code() -> None:
 def test_a_lone_backtick_and_tags_between_two_stay_text() -> None:
     assert paragraph("a ` b").markup == '<p class="">a ` b</p>'
     assert "<code>&lt;b&gt;</code>" in paragraph("`<b>`").markup
+
+
+def test_no_text_turns_or_hides_what_stands_beside_it() -> None:
+    markup = paragraph("A is \u202erewols\u202c, \x1b[2Jb\x85\u2028, 双　卡\n").markup
+    assert markup == '<p class="">A is \ufffdrewols\ufffd, \ufffd[2Jb\ufffd\ufffd, 双　卡\n</p>'

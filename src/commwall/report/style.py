@@ -9,7 +9,6 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.language.translate import quantity_text, spoken, tr
-from commwall.report.html import Html, paragraph
+from commwall.report.html import Html, escaped, paragraph
 from commwall.report.wrapping import columns_of, wrapped
 from commwall.schema.metric import Metric
 
@@ -126,8 +125,8 @@ def picture(figure: Figure, caption: str, spoken_instead: str = "") -> Html:
             return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
     data = base64.b64encode(figure_svg(figure)).decode()
-    words = escape(tr(caption))  # notebooks write theirs in English
-    seen = escape(spoken_instead) or words
+    words = escaped(tr(caption))  # notebooks write theirs in English
+    seen = escaped(spoken_instead) or words
     return Html(
         f'<figure><img alt="{seen}" src="data:image/svg+xml;base64,{data}">'
         f"<figcaption>{words}</figcaption></figure>"
