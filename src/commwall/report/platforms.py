@@ -129,11 +129,15 @@ def software(page: Page) -> Html:
 def treatments(page: Page) -> Html:
     """What was compared: each treatment, what it stands for, and what not."""
     plan = page.analysis.evidence.plan
-    rows = [_treatment_row(page, platform) for platform in (plan.platforms if plan else ())]
+    switch = [*switched_off_lines(page.analysis)]
+    rows = [
+        _treatment_row(page, platform, switched_off=bool(switch))
+        for platform in (plan.platforms if plan else ())
+    ]
     heads = (tr("name"), tr("platform"), tr("processes"), tr("link"), tr("stands for"),
              tr("does not cover"))  # fmt: skip
     shown = table(heads, rows, tr("Platforms: one machine, different treatments of its link."))
-    return joined([shown, *map(paragraph, switched_off_lines(page.analysis))])
+    return joined([shown, *map(paragraph, switch)])
 
 
 def left_out(page: Page) -> Html:
@@ -282,13 +286,13 @@ def link_text(kind: str) -> str:
     return tr(LINKS.get(kind, UNNAMED))
 
 
-def _treatment_row(page: Page, platform: PlannedPlatform) -> tuple[str, ...]:
+def _treatment_row(page: Page, platform: PlannedPlatform, *, switched_off: bool) -> tuple[str, ...]:
     label = platform.treatment.label
     return (
         page.analysis.names[platform.name],
         platform.name,
         _processes_text(platform),
-        treatment_text(platform.treatment),
+        treatment_text(platform.treatment, switched_off=switched_off),
         tr(label.stands_for),
         tr(label.does_not_cover),
     )
@@ -301,8 +305,8 @@ def _processes_text(platform: PlannedPlatform) -> str:
     return tr("{processes} on {nodes} nodes", processes=processes, nodes=platform.nodes)
 
 
-def treatment_text(treatment: Treatment) -> str:
-    """How a treatment sets the link: emulated rate, variables, or nothing."""
+def treatment_text(treatment: Treatment, *, switched_off: bool = False) -> str:
+    """How a treatment sets the link: emulated rate, variables, or nothing but NVLS switched off."""
     if isinstance(treatment, EmulatedLink):
         rate, latency = rate_text(treatment.bandwidth_bytes_per_s), time_text(treatment.latency_s)
         return tr(
@@ -310,4 +314,5 @@ def treatment_text(treatment: Treatment) -> str:
         )
     if isinstance(treatment, NcclVariables):
         return ", ".join(f"{key}={value}" for key, value in treatment.variables.items())
-    return tr("as the machine offers it")
+    native = tr("as the machine offers it")
+    return tr("{link}, with NVLS off", link=native) if switched_off else native
