@@ -82,9 +82,6 @@ picture(
 )
 
 # %%
-exposed.exposed_table(page)
-
-# %%
 exposed.exposed_note(page)
 
 # %%

@@ -74,7 +74,7 @@ def test_bus_bandwidth_verdicts_are_those_of_the_table(published: Layout) -> Non
     titles, rows = verdict_rows(page)
     assert titles == [
         "Collectives, bus bandwidth at the largest size",
-        "Collectives, latency at the smallest size",
+        "Collectives, latency at the smallest size, lower is better",
     ]
     assert rows[0].startswith("all-reduce|A is higher by 900 % (")
     # 128 B in 4 ms and in 40, 32 and 50 ms; the control's floor is 5.0 %
@@ -204,7 +204,7 @@ def test_summary_and_landing_page_have_the_main_verdicts(published: Layout) -> N
     titles = re.findall(r'<tr class="group"><th[^>]*>(.*?)</th>', body)
     assert titles == [
         f"Collectives, bus bandwidth at the largest size ({others})",
-        f"Collectives, latency at the smallest size ({others})",
+        f"Collectives, latency at the smallest size, lower is better ({others})",
         "Memory bandwidth of the largest buffer",
     ]
     assert len(re.findall(r'<tr class="decided"><th scope="row">all-reduce', body)) == 1

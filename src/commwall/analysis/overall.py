@@ -66,7 +66,7 @@ TOPICS = (
     Topic(tr_later("Training energy"), PER_WATT_HOUR),
     Topic(tr_later("Collectives, bus bandwidth at the largest size"), BUSBW, "operation"),
     Topic(
-        tr_later("Collectives, latency at the smallest size (lower is better)"),
+        tr_later("Collectives, latency at the smallest size, lower is better"),
         LATENCY,
         "operation",
     ),

@@ -58,8 +58,8 @@ def _parts_cells(line: pd.DataFrame) -> tuple[str, ...]:
 
 
 def exposed_note(page: Page) -> Html:
-    """Says so where exposed communication came out negative, exceeds the exchange alone, or is not
-    told since the legs ran at clocks that differ.
+    """The table, and where exposed communication came out negative, exceeds the exchange alone, or
+    is not told since the legs ran at clocks that differ.
     """
     rounds = page.tables.rounds[page.tables.rounds["admitted"]]
     low = rounds[(rounds["metric"] == "exposed_comm_time_s") & (rounds["value"] < 0)]
@@ -73,7 +73,7 @@ def exposed_note(page: Page) -> Html:
         *_left_out(page),
     ]
     none = tr("No exposed communication or overlap is below 0.")
-    return bullets(lines) if lines else paragraph(none)
+    return joined([exposed_table(page), bullets(lines) if lines else paragraph(none)])
 
 
 def _left_out(page: Page) -> Iterator[str]:
