@@ -43,8 +43,8 @@ narrative.decomposition(page)
 # %%
 picture(
     figures.step_parts_figure(page.tables, page.looks),
-    "Step time, split: solid = compute, pale = packing, white = exchange that compute does not "
-    "hide; line = confidence interval of the whole step if n > 1, marks = its rounds.",
+    "Step time, split: solid = compute, pale = packing if measured, white = what else compute does "
+    "not hide; line = confidence interval of the whole step if n > 1, marks = its rounds.",
 )
 
 # %%

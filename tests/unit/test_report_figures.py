@@ -120,6 +120,14 @@ def test_a_step_that_is_not_split_is_drawn_whole_and_said_to_be() -> None:
     assert len(figures.step_parts_figure(tables, LOOKS).legends[0].get_texts()) == 3
 
 
+def test_without_packing_the_legend_names_none() -> None:
+    tables = _tables()
+    platforms = tables.platforms[tables.platforms["metric"] != "packing_time_s"]
+    figure = figures.step_parts_figure(Tables(**{**vars(tables), "platforms": platforms}), LOOKS)
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["compute (leg nosync)", "exposed communication"]
+
+
 @pytest.mark.parametrize("name", ["ratios", "throughput", "parts"])
 def test_every_round_and_n_are_drawn(tables: Tables, name: str) -> None:
     (axes,) = DRAWN[name](tables, LOOKS).axes

@@ -38,10 +38,9 @@ Groups = list[tuple[str, pd.DataFrame]]
 """Label and bars of each group."""
 GROUP_GAP = 0.6
 """Room between groups, in bars."""
-COMPUTE = Quantity("step_time_s", "nosync")
 FULL = Quantity("step_time_s", "full")
 EXPOSED = Quantity("exposed_comm_time_s")
-PARTS = (COMPUTE, EXPOSED, Quantity("packing_time_s"))
+PARTS = (Quantity("step_time_s", "nosync"), EXPOSED, Quantity("packing_time_s"))
 MOST_ROOM = 3.0
 """An axis ends at this many times its largest round; a longer interval runs out of it."""
 
@@ -102,7 +101,7 @@ def quantity_figure(tables: Tables, looks: Looks, quantity: Quantity) -> Figure:
 def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
     """Where a step's time goes: compute, and exposed communication, of it packing if measured."""
     full = _of(tables.platforms, FULL)
-    parts = {q: _of(tables.platforms, q).set_index(["case", "platform"]) for q in PARTS}
+    parts = {q: _of(tables.platforms, q).set_index(["case", "platform"])["mean"] for q in PARTS}
     if full.empty or parts[EXPOSED].empty:
         return nothing(tr("Step time: legs full and nosync have no usable values"))
     cases = list(full.groupby("case", sort=False))
@@ -110,9 +109,8 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
     for axes, (case, own) in zip(panels, cases, strict=True):
         rounds = _admitted(tables, FULL).query("case == @case")
         for row, platform in enumerate(own.itertuples()):
-            key = (case, platform.platform)
             ends = [platform.mean]
-            compute, exposed, packing = (parts[q]["mean"].get(key) for q in PARTS)
+            compute, exposed, packing = (parts[q].get((case, platform.platform)) for q in PARTS)
             if exposed is not None:
                 ends = [compute, compute + max(0.0, packing or 0.0), *ends]
             _draw_parts(axes, row, ends, looks[platform.platform])
@@ -123,7 +121,8 @@ def step_parts_figure(tables: Tables, looks: Looks) -> Figure:
         axes.set_title(tr("case {case}", case=case))
         _show_zero(axes, own)
         mark_clipped(axes, enumerate(own.itertuples()))
-    _parts_legend(figure, whole=len(parts[EXPOSED]) < len(full))
+    _, told, packed = (len(parts[quantity]) for quantity in PARTS)
+    _parts_legend(figure, packed=packed > 0, whole=told < len(full))
     title_figure(figure, tr("Where a step's time goes"), emulated=emulated_in(full))
     return figure
 
@@ -352,13 +351,15 @@ def _draw_parts(axes: Axes, row: float, ends: Sequence[float], look: Look) -> No
         axes.annotate(tr("negative"), (compute, row - 0.32), fontsize=8, ha="center", color=INK)
 
 
-def _parts_legend(figure: Figure, *, whole: bool) -> None:
+def _parts_legend(figure: Figure, *, packed: bool, whole: bool) -> None:
+    rest = tr("exposed: exchange") if packed else tr("exposed communication")
     handles = [
         Patch(facecolor=MUTED, label=tr("compute (leg nosync)")),
         Patch(facecolor=MUTED, alpha=0.35, label=tr("exposed: packing of buckets")),
-        Patch(facecolor="white", edgecolor=MUTED, label=tr("exposed: exchange")),
+        Patch(facecolor="white", edgecolor=MUTED, label=rest),
         Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label=tr("not told apart")),
     ][: 4 if whole else 3]
+    del handles[1 : 1 if packed else 2]
     figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False, fontsize=9)
 
 
