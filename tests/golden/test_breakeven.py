@@ -102,7 +102,7 @@ def test_nothing_to_compare_is_told(golden: Layout, tmp_path: Path) -> None:
 
 def test_it_decides_no_more_than_other_pages(golden: Layout, sample_page: Page) -> None:
     sample = verdict(sample_page).markup
-    assert "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 to" in sample
+    assert "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 (resnet" in sample
     assert "3 cases have the legs that the curve needs" in sample and NO_FLOOR in sample
     told = verdict(open_page(golden.root, CAMPAIGN, 0.95)).markup
     assert "is faster by 100 % (64 to 143, n = 5)" in told and "(A/A control)" in told

@@ -91,7 +91,8 @@ def test_energy_is_told_with_what_is_not_in_it(of_gpus: DecisionPage) -> None:
 def test_cases_that_cannot_tell_are_counted(of_many: Decision) -> None:
     (answer,) = of_many.answers
     assert (
-        "in 2 of 4 cases, by 50 % to 100 %; cannot tell, ratio 1.00 in swin-demo" in answer.verdict
+        "in 2 of 4 cases, by 50 % (resnet-demo) to 100 % (bert-demo); cannot tell, ratio 1.00 in "
+        "swin-demo" in answer.verdict
     )
     assert "takes 5.00 to 6.67 hours over fast link, emulated." in answer.details[0]
     assert [row.winner for row in of_many.figure] == ["a", "a", None]
@@ -123,7 +124,8 @@ def test_the_sample_of_two_gpus_decides_nothing(tmp_path: Path) -> None:
     write_index(layout, campaign)
     told = opened(layout, campaign).decision
     assert told.answers[0].verdict.startswith(
-        "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 to 2.25; transformer"
+        "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 (resnet-50-b64) to "
+        "2.25 (bert-large-s128-b32); transformer"
     )
     assert NO_FLOOR in told.answers[0].details
     assert {row.winner for row in told.figure} == {None} and len(told.figure) == 3
@@ -143,8 +145,19 @@ def test_what_is_missing_or_kept_out_is_counted(tmp_path: Path, of_many: Decisio
     assert "12 records are kept out of verdicts: page Method." in of_many.not_measured
     layout = build.write_campaign(tmp_path, lambda r: None if r.id.round == 2 else r)
     told = opened(layout, build.CAMPAIGN).decision
-    assert "3 planned records are missing: page Method." in told.not_measured
-    assert "1 planned round of a case could not be used." in told.answers[0].details
+    assert "12 of 15 planned records measured." in told.not_measured
+    assert "Rounds measured so far: 4 of 5." in told.answers[0].details
+    assert not any("could not be used" in line for line in told.answers[0].details)
+
+
+def test_a_round_of_one_side_was_measured_and_could_not_be_used(tmp_path: Path) -> None:
+    lost = (build.SLOW, 2)
+    layout = build.write_campaign(
+        tmp_path, lambda r: None if (r.id.platform, r.id.round) == lost else r
+    )
+    details = opened(layout, build.CAMPAIGN).decision.answers[0].details
+    assert "1 planned round of a case could not be used." in details
+    assert not any("so far" in line for line in details)
 
 
 def test_nothing_measured_is_no_verdict(tmp_path: Path) -> None:

@@ -113,11 +113,11 @@ def test_controls_stand_apart(tables: Tables) -> None:
     real, control = tables.prediction_errors[tables.prediction_errors["source"].isna()].to_dict(
         "records"
     )
-    assert (real["control"], real["judged"], real["cells"]) == (False, 10, 10)
+    assert (real["control"], real["judged"], real["cells"]) == (False, 8, 8)
     assert (control["control"], control["judged"]) == (True, 2)
     assert real["worst_error_percent"] == pytest.approx(100 * (17 / 18.625 - 1))
     assert (real["worst_case"], real["worst_source"]) == (EXCHANGE, NVLINK)
-    assert real["inside"] == real["with_interval"] == 10
+    assert real["inside"] == real["with_interval"] == 8
 
 
 def test_what_the_model_rests_on(tables: Tables) -> None:

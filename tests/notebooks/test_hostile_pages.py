@@ -23,12 +23,27 @@ SHOWN = (
 )
 ATTRIBUTES = {
     *("alt", "aria-current", "aria-label", "charset", "class", "colspan", "content", "href"),
-    *("hreflang", "http-equiv", "id", "lang", "name", "open", "scope", "src", "tabindex"),
+    *("hreflang", "http-equiv", "id", "lang", "media", "name", "open", "scope", "src", "srcset"),
+    "tabindex",
 }
 TAGS = {
     *("a", "article", "body", "caption", "code", "details", "div", "em", "figcaption", "figure"),
     *("footer", "h1", "h2", "h3", "head", "header", "html", "img", "li", "main", "meta", "nav"),
-    *("ol", "p", "pre", "section", "span", "strong", "style", "summary", "table", "tbody", "td"),
+    *(
+        "ol",
+        "p",
+        "picture",
+        "pre",
+        "section",
+        "source",
+        "span",
+        "strong",
+        "style",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+    ),
     *("th", "thead", "title", "tr", "ul"),
 }
 ADDRESSES = (
@@ -77,7 +92,8 @@ def check(markup: str) -> None:
     assert WORDS in seen.text, "the words are shown"
     assert seen.tags <= TAGS
     assert seen.attributes.keys() <= ATTRIBUTES
-    addresses = seen.attributes.get("href", set()) | seen.attributes.get("src", set())
+    named = (seen.attributes.get(name, set()) for name in ("href", "src", "srcset"))
+    addresses = set().union(*named)
     assert all(address.startswith(ADDRESSES) for address in addresses)
 
 

@@ -13,6 +13,7 @@ from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.wording import factor_text
 from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.report.gap_lists import gap_lists
 from commwall.report.html import (
     Group,
     Html,
@@ -34,15 +35,6 @@ from commwall.schema.record import GpuFacts, MachineFacts, Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
-GAP_HEADS = {
-    "problem": tr_later("Problems"),
-    "accident": tr_later("Accidents of the last run (measured again by the next)"),
-    "record": tr_later("Records that are missing or not used"),
-    "pair": tr_later("Rounds whose records must not be compared"),
-    "stale": tr_later("Records made by older code or for an older plan"),
-    "mark": tr_later("Doubts"),
-    "value": tr_later("Values that could not be had"),
-}
 SAMPLES = {"image": tr_later("image"), "volume": tr_later("volume")}
 """What a model is trained on, if not sequences."""
 ANYWHERE = ("problem", None)
@@ -94,11 +86,7 @@ def gaps(page: Page, suite: SuiteName | None = None) -> Html:
     """
     every = page.analysis.gaps
     shown = [g for g in every if suite in (None, g.suite) or (g.kind, g.suite) == ANYWHERE]
-    parts = []
-    for kind, head in GAP_HEADS.items():
-        own = [str(gap) for gap in shown if gap.kind == kind]
-        if own:
-            parts += [paragraph(tr("{title}:", title=tr(head)), "lead"), bullets(own)]
+    parts = list(gap_lists(shown))
     if parts:
         return joined(parts)
     if suite:

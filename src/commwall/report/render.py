@@ -12,7 +12,7 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from commwall.language.markdown import translated
-from commwall.language.translate import ENGLISH, speaking, spoken
+from commwall.language.translate import ENGLISH, speaking, spoken, tr
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
 from commwall.report.anchors import NAMES, Anchors, names_of
@@ -75,6 +75,7 @@ def page_of(executed: NotebookNode, title: str, language: str = ENGLISH) -> str:
     exporter = HTMLExporter(template_name="commwall", extra_template_basedirs=[str(TEMPLATES)])
     exporter.exclude_anchor_links = True  # they would follow the language
     exporter.register_filter("anchored", Anchors().put)
+    exporter.environment.globals["tr"] = tr
     for cell in executed.cells:
         cell.metadata.setdefault(NAMES, names_of(cell))
     css = (TEMPLATES / "page.css").read_text(encoding="utf-8")

@@ -239,11 +239,15 @@ def _impossible(analysis: Analysis) -> Iterator[str]:
 def _absent(analysis: Analysis) -> Iterator[str]:
     """How many records are not there, or not used."""
     evidence = analysis.evidence
-    if missing := len(evidence.index.findings) - len(evidence.records):
+    standings = [finding.standing for finding in evidence.index.findings]
+    if missing := standings.count("missing"):
+        held, planned = len(standings) - missing, len(standings)
+        yield tr("{held} of {planned} planned records measured.", held=held, planned=planned)
+    if lost := len(standings) - missing - len(evidence.records):
         yield trn(
-            "{n} planned record is missing: page Method.",
-            "{n} planned records are missing: page Method.",
-            missing,
+            "{n} record cannot be used at all: page Method.",
+            "{n} records cannot be used at all: page Method.",
+            lost,
         )
     if refused := sum(bool(cell.refusals) for cell in analysis.cells):
         yield trn(
