@@ -117,7 +117,7 @@ def write_campaign(root: Path) -> Layout:
 
 def _steps(name: str, case: str, round_: int) -> Iterable[Series]:
     """Times, losses and bytes of a strategy's steps."""
-    yield from _times("step_time_s", STEP_MS[case, name][round_ - 1])
+    yield from times("step_time_s", STEP_MS[case, name][round_ - 1])
     for rank in range(RANKS):
         yield Series(metric="loss", unit="1", rank=rank, values=(2.0, 1.9, 1.8))
     if name == FAST:
@@ -126,13 +126,13 @@ def _steps(name: str, case: str, round_: int) -> Iterable[Series]:
 
 def _answers(name: str, round_: int) -> Iterable[Series]:
     """Times and bytes of the decoder."""
-    yield from _times("prefill_time_s", PREFILL_MS[name])
-    yield from _times("token_time_s", TOKEN_MS[name][round_ - 1])
+    yield from times("prefill_time_s", PREFILL_MS[name])
+    yield from times("token_time_s", TOKEN_MS[name][round_ - 1])
     if name == FAST:
         yield from _sent(token_sent_bytes(INFERENCE["decoder"], RANKS))
 
 
-def _times(metric: str, step_ms: float) -> Iterable[Series]:
+def times(metric: str, step_ms: float) -> Iterable[Series]:
     """Three steps on two ranks, of which each is the slower one in turn."""
     for rank in range(RANKS):
         own = tuple(step_ms / 1000 * (1.0 if step % 2 == rank else 0.9) for step in range(3))

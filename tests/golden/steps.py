@@ -176,14 +176,15 @@ def without(*legs_or_metrics: str) -> Change:
 
 def _series(name: str, case: str, factor: float) -> Iterable[Series]:
     if case in STAGED_MS:
-        yield from _training(STAGED_MS[case] if name == STAGED else NVLINK_MS, factor)
+        yield from trained(name, case, factor)
     else:
-        beside = case == BESIDE
-        for size in (BUCKETS[1] // 4**power for power in range(9, -1, -1)):
-            yield from _swept(name, size, factor, beside=beside)
+        sizes = (BUCKETS[1] // 4**power for power in range(9, -1, -1))
+        yield from swept(name, sizes, factor, beside=case == BESIDE)
 
 
-def _training(legs_ms: tuple[float, float, float], factor: float) -> Iterable[Series]:
+def trained(name: str, case: str, factor: float) -> Iterable[Series]:
+    """All that a case tells on a platform; everything takes `factor` times as long."""
+    legs_ms = STAGED_MS[case] if name == STAGED else NVLINK_MS
     full_ms, packed_ms, comm_ms = (factor * value for value in legs_ms)
     legs: dict[Leg, float] = {
         "full": full_ms, "nosync": factor * NOSYNC_MS, "packed": packed_ms, "comm": comm_ms,
@@ -203,9 +204,15 @@ def _packed(metric: str, milliseconds: float, bucket: int | None) -> Iterable[Se
         yield Series(metric=metric, unit="s", leg="packed", rank=rank, bucket=bucket, values=values)
 
 
+def swept(name: str, sizes: Iterable[int], factor: float, *, beside: bool) -> Iterable[Series]:
+    """A sweep of a platform's all-reduce; beyond the second bucket all sizes take as long."""
+    for size in sizes:
+        yield from _swept(name, size, factor, beside=beside)
+
+
 def _swept(name: str, size: int, factor: float, *, beside: bool) -> Iterable[Series]:
     first_ms, second_ms = EXCHANGE_MS[name]
-    alone_s = factor * (second_ms if size == BUCKETS[1] else first_ms) / 1000
+    alone_s = factor * (second_ms if size >= BUCKETS[1] else first_ms) / 1000
     operation_s = STRETCH[name] * alone_s if beside else alone_s
     load_s = factor * LOAD_MS / 1000
     for rank in (0, 1):

@@ -6,14 +6,21 @@ import pytest
 
 from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
 from commwall.analysis.mitigations.forecast import BY_LEGS, forecast_s, modelled_s, wire_share
+from commwall.analysis.mitigations.prices import Price
 from commwall.analysis.mitigations.table import mitigation_table
+from commwall.analysis.mitigations.words import tried_text
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.steps.inputs import MeasuredStep
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
 from commwall.schema.mitigation import Mitigation
-from tests.golden.build import SLOW
-from tests.golden.mitigations import CAMPAIGN, LEGS_MS, write_campaign
+from commwall.schema.plan import Comparison, PlannedPlatform, PlannedSuite
+from commwall.schema.treatment import Label, NcclVariables
+from commwall.stats.intervals import Interval
+from tests import samples
+from tests.golden.build import SLOW, steps
+from tests.golden.mitigations import CAMPAIGN, LEGS_MS, STEPS, plan, write_campaign
+from tests.golden.planned import planned_record
 
 T_OF_3 = 4.302653
 """Student's t for 3 values at 95 %."""
@@ -86,15 +93,34 @@ def test_quantised_gradients_save_less_with_every_rank(ranks: int, share: float)
 
 
 def test_prices_are_told_from_none_by_their_interval(slow: dict[str, Effect]) -> None:
-    half = T_OF_3 * 0.01 / 3**0.5
-    for name, mean, free in (("bfloat16", 0.0, True), ("int8", 0.03, False)):
+    for name, mean, spread, verdict in (
+        ("bfloat16", 0.0, 0.004, "free"),
+        ("int8", 0.03, 0.01, "loss"),
+    ):
         price = slow[name].price
         assert price is not None and price.interval is not None
-        assert (price.mean_nat, price.free) == (pytest.approx(mean), free)
-        assert price.interval.low == pytest.approx(mean - half)
+        assert (price.mean_nat, price.verdict) == (pytest.approx(mean), verdict)
+        assert price.interval.low == pytest.approx(mean - T_OF_3 * spread / 3**0.5)
         assert price.gradient_error == pytest.approx(0.2)
-    assert slow["static"].price is not None and slow["static"].price.free
+    assert slow["static"].price is not None and slow["static"].price.verdict == "free"
     assert slow["onebit"].price is None
+
+
+@pytest.mark.parametrize(
+    ("differences_nat", "ends_nat", "verdict"),
+    [
+        ((-0.3, 0.3), (-3.8, 3.8), "unsettled"),  # reaches 0, and any loss
+        ((-0.001,), None, "unsettled"),
+        ((0.001, 0.001), None, "loss"),
+        ((0.0, 0.0), None, "free"),
+        ((0.001, 0.002), (-0.005, 0.008), "free"),
+    ],
+)
+def test_a_wide_interval_is_no_price_of_none(
+    differences_nat: tuple[float, ...], ends_nat: tuple[float, float] | None, verdict: str
+) -> None:
+    around = Interval(*ends_nat, "student-t") if ends_nat else None
+    assert Price(differences_nat, around, None).verdict == verdict
 
 
 def test_first_is_what_wins_most_at_no_price(slow: dict[str, Effect]) -> None:
@@ -104,6 +130,55 @@ def test_first_is_what_wins_most_at_no_price(slow: dict[str, Effect]) -> None:
     del own["bfloat16"]
     # 8 bit costs loss, 1 bit has no price, and the rounds do not tell the static graph's gain.
     assert first_to_do(own.values()) is None
+
+
+def test_variables_are_held_against_the_platform_that_does_not_set_them(tmp_path: Path) -> None:
+    label = Label(title="staged", stands_for="a bound", does_not_cover="anything else")
+    staged = {"NCCL_P2P_DISABLE": "1"}
+    variables = {"direct": {}, "staged": staged, "tuned": staged | {"NCCL_MIN_CTAS": "16"}}
+    times_ms = {"direct": (100, 75), "staged": (200, 150), "tuned": (180, 130)}
+    asked = plan().model_copy(
+        update={
+            "platforms": tuple(
+                PlannedPlatform(
+                    name=name, device="cpu", world_size=2,
+                    path=None if name == "direct" else "host_staged",
+                    treatment=NcclVariables(label=label, variables=own),
+                )
+                for name, own in variables.items()
+            ),
+            "comparisons": (Comparison(a="direct", b="staged"),),
+            "suites": (
+                PlannedSuite(
+                    suite="mitigations", cases=STEPS,
+                    platforms=dict.fromkeys(variables, ("bfloat16",)),
+                    orders=(tuple(variables),) * 2,
+                ),
+            ),
+        }
+    )  # fmt: skip
+    records = [
+        planned_record(
+            asked, name, "bfloat16", round_,
+            series=tuple(steps(dict(zip(("full", "mitigated"), times_ms[name], strict=True)))),
+        )
+        for name in variables
+        for round_ in (1, 2)
+    ]  # fmt: skip
+    layout = samples.write_campaign(tmp_path, asked, records)
+    samples.write_index(layout, CAMPAIGN)
+    analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
+    found = {tried_text(e.tried): e for e in effects(analysis) if e.baseline == "staged"}
+    assert list(found) == [
+        "bfloat16 exchange", "NCCL_MIN_CTAS=16", "bfloat16 exchange, NCCL_MIN_CTAS=16"
+    ]  # fmt: skip
+    for words, share in (("NCCL_MIN_CTAS=16", 0.2), ("bfloat16 exchange, NCCL_MIN_CTAS=16", 0.7)):
+        recovered = found[words].recovered
+        assert isinstance(recovered, Share) and recovered.mean == pytest.approx(share)
+        assert found[words].speedup.n == 2 and isinstance(found[words].forecast, str)
+    alone = found["NCCL_MIN_CTAS=16"].price
+    assert alone is not None and alone.verdict == "free"
+    assert {e.baseline for e in effects(analysis)} == {"direct", "staged"}
 
 
 def test_the_table_says_why_a_value_is_absent(analysis: Analysis) -> None:

@@ -1,20 +1,16 @@
 """The page on claims: every verdict stands there, counts add up, measured cells are of records."""
 
-import math
 import re
 import shutil
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
-from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.claims.judging import OUTCOMES, WORDS
-from commwall.claims.measured import interval_text
 from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.report.claims import MEANINGS, ClaimsPage, headline, measured, open_claims
@@ -100,10 +96,16 @@ def test_measured_cells_are_those_of_the_sample(checkout: Layout, page: ClaimsPa
 def test_one_round_has_no_interval_and_two_have(page: ClaimsPage) -> None:
     for each in page.measured:
         assert ("n = 1" in each.measured) == ("no interval" in each.measured)
-    analysis = SimpleNamespace(evidence=SimpleNamespace(plan=None), confidence=0.95)
-    told = interval_text([100e9, 100e9 * math.e], cast(Analysis, analysis))
-    # Student's t of one degree is 12.706: 100 GB/s times e^(0.5 -+ 12.706 / 2).
-    assert told == "186 GB/s (287 MB/s to 94.7 TB/s, n = 2)"
+
+
+def test_gains_of_the_faster_link_stand_beside_those_of_a_text(page: ClaimsPage) -> None:
+    """The README's finding: BERT-Large trains 2.25 times as fast, ResNet-50 1.08 times."""
+    gains = {each.what: each for each in page.measured if each.claim == "table-of-gains"}
+    bert = gains["throughput, case bert-large-s128-b32 among 2 h200-sxm"]
+    assert (bert.stated, bert.platform) == ("33.5 to 34.5 %", "NVLink against host-staged")
+    assert bert.measured.startswith("125 % (n = 1") and bert.above is False
+    resnet = gains["throughput, case resnet-50-b64 among 2 h200-sxm"]
+    assert resnet.measured.startswith("8.24 % (n = 1") and resnet.above
 
 
 def test_no_other_gpus_cells_are_taken(checkout: Layout, tmp_path: Path) -> None:

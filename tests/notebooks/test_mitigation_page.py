@@ -55,7 +55,7 @@ def test_each_row_has_gain_forecast_and_price_beside_each_other(published: Layou
     assert share == "50.0 % (25.2 to 74.8)"
     assert speedup.startswith("1.34 (") and forecast == "1.60"
     assert (energy, error, n) == ("unknown", "0.20", "3")
-    assert price == "+0.0000 (−0.0248 to +0.0248); 3 seeds"
+    assert price == "+0.0000 (−0.0099 to +0.0099); 3 seeds"
     assert rows["8-bit exchange"][4] == "+0.0300 (+0.0052 to +0.0548), a loss; 3 seeds"
     assert rows["2 batches a step"][3] == "0.750"
     assert rows["static graph"][4] == "none: same arithmetic"

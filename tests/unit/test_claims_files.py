@@ -133,6 +133,11 @@ FORMULA = """\
       - {text: "%s", documented: "%s", unit: x, at: {y: [1, x]}, reads: {%s}}
     facts:"""
 
+MEASURED = """\
+    measured:
+      - {number: rate, metric: busbw_bytes_per_s, case: {%s}, gpu: h200-sxm, links: [%s]}
+    facts:"""
+
 
 def refused(tmp_path: Path, old: str, new: str) -> str:
     path = tmp_path / "mine.yaml"
@@ -171,6 +176,8 @@ def test_the_example_is_accepted(tmp_path: Path) -> None:
         ("    facts:", FORMULA % ("y - y", "y", ""), 9, "is 0 or beyond all bounds"),
         ("    facts:", FORMULA % ("y", "y - 2", ""), 9, "is 0 or beyond all bounds"),
         ("    facts:", FORMULA % ("y", "x", "q: x"), 9, "`reads` names q"),
+        ("    facts:", MEASURED % ("collectve: all_reduce", ""), 9, "no case has collectve"),
+        ("    facts:", MEASURED % ("dtype: float32", "nvlink, socket"), 9, "has another unit"),
     ],
 )
 def test_a_wrong_file_is_refused_with_line_and_reason(

@@ -7,6 +7,9 @@ import pytest
 
 from commwall.cli import tune
 from commwall.cli.main import main
+from commwall.records.layout import Layout
+from commwall.schema.mitigation import Mitigation
+from tests.golden.mitigations import CAMPAIGN, write_campaign
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,3 +54,20 @@ def test_a_python_that_cannot_measure_is_told_so(
 def test_a_time_that_is_none_is_refused(time: str) -> None:
     with pytest.raises(SystemExit):
         main(["tune", "cpu-mitigations", "--within", time])
+
+
+def test_prices_are_those_of_the_campaigns_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prices = tune._prices(write_campaign(tmp_path), CAMPAIGN, 0.95)
+    told = {
+        exchange: tune._price_text(prices.of(Mitigation(exchange=exchange, bucket_bytes=2**20)))
+        for exchange in ("int8", "onebit")
+    }
+    assert told == {
+        "int8": "+0.030 nat (+0.005 to +0.055, 3 seeds, loss)",
+        "onebit": "not priced",
+    }
+    nothing = tune._prices(Layout(tmp_path), "other", 0.95)
+    assert tune._price_text(nothing.of(Mitigation(exchange="int8"))) == "not priced"
+    assert "no prices" in capsys.readouterr().out

@@ -7,17 +7,27 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from commwall.analysis.mitigations.turns import tuned_platforms
+from commwall.host.gpu_power import LEAST_MOVES
+from commwall.judge.facts import read_variables
 from commwall.measure.configuration import load_campaigns
 from commwall.measure.duration import expected_launch_s
 from commwall.measure.planning import build_plan, plan_text
+from commwall.measure.tuning.candidates import Place, choose
 from commwall.schema.case import Windows
 from commwall.schema.errors import ConfigError
 from commwall.schema.mitigation import Mitigation, PriceCase, StepCase
-from commwall.schema.record import MachineFacts
+from commwall.schema.plan import PlannedPlatform
+from commwall.schema.record import GpuFacts, MachineFacts
+from tests.samples import platform
 
 ROOT = Path(__file__).parents[2]
+MOVE_S = 0.1
+"""Between two moves of the energy counter."""
 CPU = "config/campaigns/cpu-mitigations.yaml"
 GPU = "config/campaigns/mitigations.yaml"
+CPUS = platform("slow", 2e7)
+GPUS = CPUS.model_copy(update={"device": "cuda"})
 MACHINE = MachineFacts(
     fingerprint="abcdef0123", cpu_model="Made-up 3000", cpu_count=2, numa_nodes=2
 )
@@ -107,6 +117,41 @@ def test_capture_with_a_hook_that_cannot_be_captured(root: Path) -> None:
     assert "cases.bert-powersgd: mitigation.exchange: powersgd cannot be recorded" in told
     assert "cases.transformer-xl-powersgd" in told  # all at once
     assert told.count("give the mitigation step_mode compile or eager") == 2
+
+
+def test_no_case_leaves_its_energy_to_a_missed_move_of_the_counter() -> None:
+    (campaign,) = load_campaigns(ROOT, ["mitigations"])
+    blocks_s = {
+        name: case.windows.full_s / 2
+        for name, case in campaign.cases.items()
+        if isinstance(case, StepCase)
+    }
+    told = {name for name, block_s in blocks_s.items() if block_s >= 2.5 * LEAST_MOVES * MOVE_S}
+    assert {"bert-bfloat16", "transformer-xl-accumulate-4"} <= told
+    assert all(1.05 * blocks_s[name] < LEAST_MOVES * MOVE_S for name in blocks_s.keys() - told)
+
+
+@pytest.mark.parametrize(("name", "where"), [("mitigations", GPUS), ("cpu-mitigations", CPUS)])
+def test_all_that_is_searched_is_priced(name: str, where: PlannedPlatform) -> None:
+    (campaign,) = load_campaigns(ROOT, [name])
+    priced = [c.mitigation.numerical for c in campaign.cases.values() if isinstance(c, PriceCase)]
+    workload = campaign.cases["bert-bfloat16"]
+    assert isinstance(workload, StepCase)
+    tried = choose(workload, Place(where), "any", {}, read_variables(ROOT)).candidates
+    asked = [c.mitigation.numerical for c in tried if c.mitigation and c.mitigation.numerical]
+    assert [own for own in asked if own not in priced] == []
+
+
+def test_settings_of_nccl_are_held_against_the_host_staged_platform() -> None:
+    gpu = GpuFacts(name="NVIDIA H200", uuid_digest="0" * 12, memory_bytes=2**37)
+    links = (("X", "NV18"), ("NV18", "X"))
+    machine = MACHINE.model_copy(update={"gpus": (gpu, gpu), "link_matrix": links})
+    (campaign,) = load_campaigns(ROOT, ["mitigations"])
+    found = tuned_platforms(build_plan(campaign, machine, "words"))
+    assert {base for base, _ in found.values()} == {"h200x2-hoststaged"}
+    assert [settings for _, settings in found.values()] == [
+        (("NCCL_MIN_CTAS", "16"),), (("NCCL_BUFFSIZE", "16777216"),), (("NCCL_SHM_LOCALITY", "2"),)
+    ]  # fmt: skip
 
 
 def test_the_plan_tells_what_is_tried_and_how_long_it_takes() -> None:

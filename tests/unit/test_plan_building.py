@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,17 +18,10 @@ from commwall.measure.duration import (
 from commwall.measure.planning import build_plan, plan_text, visiting_orders
 from commwall.schema.case import LEGS
 from commwall.schema.errors import ConfigError
-from commwall.schema.record import GpuFacts, MachineFacts
+from commwall.schema.record import MachineFacts
+from commwall.schema.strategies import Strategy
+from tests.golden.wide import MACHINE as H200X2
 from tests.samples import CASE
-
-H200X2 = MachineFacts(
-    fingerprint="655c9664" + "0" * 56,
-    cpu_model="Made-up 3000",
-    cpu_count=32,
-    gpus=(GpuFacts(name="NVIDIA H200", uuid_digest="0" * 12, memory_bytes=2**37),) * 2,
-    link_matrix=(("X", "NV18"), ("NV18", "X")),
-    peer_access=True,
-)
 
 MAIN_MODELS = {"bert", "resnet", "swin", "transformer_xl"}
 ROOT = Path(__file__).parents[2]
@@ -192,6 +186,9 @@ def test_a_round_of_more_workloads_fits_into_ten_minutes() -> None:
     assert (len(suite.cases), len(suite.platforms), suite.rounds) == (11, 2, 3)
     # 2 platforms x (17 + 2 + 11 x (7 + 5 x 0.9 + 1.05 x 6.6)) s
     assert expected_suite_s(plan, suite) / 3 == pytest.approx(2 * (19 + 11 * 18.43))
+    # 2 platforms x (10 + 2 + 2 x 14 x (0.06 + 2 x 0.06)) s
+    sweeps = plan.suite("collectives")
+    assert expected_suite_s(plan, sweeps) / 3 == pytest.approx(2 * (12 + 28 * 0.18))
 
 
 def test_the_campaign_of_more_workloads_splits_and_answers_in_twenty_minutes() -> None:
@@ -204,7 +201,16 @@ def test_the_campaign_of_more_workloads_splits_and_answers_in_twenty_minutes() -
     assert expected_suite_s(plan, inference) == pytest.approx(3 * 2 * (14 + 5 * 16))
     text = plan_text(plan)
     assert "pipeline (gpipe), gpt3-2.7b, 8 micro-batches of 1 x 2048 tokens, bfloat16" in text
-    assert "Llama, 70b, 32 x 512 + 512 tokens, bfloat16, captured" in text
+    assert "Llama, 70b, 32 x 512 + 512 tokens, bfloat16, compiled_captured" in text
+
+
+def test_two_cpus_show_every_strategy_and_inference_in_minutes() -> None:
+    (asked,) = load_campaigns(ROOT, ["cpu-wide"])
+    plan = build_plan(asked, MACHINE, "two CPUs")
+    shown = {getattr(case, "strategy", "") for case in plan.suite("strategies").cases.values()}
+    assert shown == set(get_args(Strategy))
+    assert len(plan.suite("inference").platforms) == 2
+    assert expected_plan_s(plan) < 300
 
 
 def test_the_quick_look_takes_three_rounds_of_two_platforms() -> None:

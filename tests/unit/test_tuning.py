@@ -13,16 +13,10 @@ from commwall.host.energy import EnergySampler
 from commwall.judge.facts import read_variables
 from commwall.measure.supervisor import Launch, LaunchOutcome
 from commwall.measure.tuning import tuner as tuning
-from commwall.measure.tuning.candidates import Candidate, choose, read_settings
+from commwall.measure.tuning.candidates import Candidate, Place, choose, read_settings
 from commwall.measure.tuning.halving import Costs
-from commwall.measure.tuning.tuner import (
-    FILLER,
-    Evidence,
-    Found,
-    Tuner,
-    with_variables,
-    write_found,
-)
+from commwall.measure.tuning.outcome import CODE, Evidence, Found, write_found
+from commwall.measure.tuning.tuner import FILLER, Tuner, with_variables
 from commwall.schema.case import Windows
 from commwall.schema.config import Timeouts
 from commwall.schema.errors import PlanError
@@ -101,7 +95,7 @@ def tuner(where: PlannedPlatform, folder: Path) -> Tuner:
     def launch(name: str) -> Launch:
         return Launch(folder / name, folder / f"{name}.log", Timeouts())
 
-    return Tuner(WORKLOAD, where, request, launch, lambda line: None)
+    return Tuner(WORKLOAD, where, request, launch, lambda line: None, lambda own: f"of {own.words}")
 
 
 def searched(
@@ -111,7 +105,7 @@ def searched(
     machine = Machine(seed)
     patch.setattr(tuning, "run_launch", machine.run_launch)
     settings = read_settings(ROOT).settings if variables else {}
-    choice = choose(WORKLOAD, where, price, settings, read_variables(ROOT))
+    choice = choose(WORKLOAD, Place(where), price, settings, read_variables(ROOT))
     return tuner(where, folder).tune(choice, within_s), machine
 
 
@@ -149,21 +143,39 @@ def test_a_setting_counts_against_the_plain_step_without_it(
 def test_settings_that_the_linter_knows_to_be_void_are_left_out_and_named() -> None:
     facts, settings = read_variables(ROOT), read_settings(ROOT).settings
     nvlink = GPUS.model_copy(update={"treatment": NativeLink(label=LABEL), "path": "nvlink"})
-    choice = choose(WORKLOAD, nvlink, "rounding", settings, facts)
+    choice = choose(WORKLOAD, Place(nvlink), "rounding", settings, facts)
     (line,) = [line for line in choice.left_out if line.startswith("host-buffers")]
     assert "has no effect on this way (nvlink)" in line
-    emulated = choose(WORKLOAD, platform("slow", 2e7), "rounding", settings, facts)
-    assert len(emulated.left_out) == len(settings)
-    own = choose(WORKLOAD, GPUS, "rounding", {"again": {"NCCL_P2P_DISABLE": "1"}}, facts)
+    emulated = choose(WORKLOAD, Place(platform("slow", 2e7)), "rounding", settings, facts)
+    assert {*settings} <= {line.partition(":")[0] for line in emulated.left_out}
+    own = choose(WORKLOAD, Place(GPUS), "rounding", {"again": {"NCCL_P2P_DISABLE": "1"}}, facts)
     assert own.left_out == ("again: the platform's treatment sets NCCL_P2P_DISABLE itself",)
 
 
-def test_combinations_that_the_device_cannot_have_are_not_tried() -> None:
+@pytest.mark.parametrize(("release", "tried"), [(None, False), ("2.28.9", True), ("2.30.7", False)])
+def test_a_variable_is_tried_where_the_release_reads_it(release: str | None, tried: bool) -> None:
+    facts, settings = read_variables(ROOT), {"engines": {"NCCL_SHM_USE_CUDA_MEMCPY": "1"}}
+    found = choose(WORKLOAD, Place(GPUS, nccl=release), "none", settings, facts)
+    assert any(candidate.variables for candidate in found.candidates) is tried
+    assert any("up to release 2.29" in line for line in found.left_out) is not tried
+
+
+def test_combinations_that_the_place_cannot_have_are_left_out_and_named() -> None:
     facts = read_variables(ROOT)
     recorded = WORKLOAD.model_copy(update={"step_mode": "compiled_captured"})
-    for where, case, there in ((GPUS, recorded, True), (platform("slow", 2e7), WORKLOAD, False)):
-        options = [c.mitigation for c in choose(case, where, "any", {}, facts).candidates]
-        assert any(m and m.exchange == "powersgd" for m in options) is there
+    one_node, cpu = Place(GPUS, nodes=1), Place(platform("slow", 2e7), nodes=2)
+    for place, case, there in (
+        (one_node, recorded, ({"powersgd"}, {"compile", "captured"}, set())),
+        (cpu, WORKLOAD, (set(), set(), {"near"})),
+    ):
+        found = choose(case, place, "any", {}, facts)
+        options = [c.mitigation for c in found.candidates if c.mitigation]
+        exchanges, modes, nodes = (
+            {getattr(own, name) for own in options} for name in ("exchange", "step_mode", "numa")
+        )
+        assert (exchanges & {"powersgd"}, modes - {None}, nodes - {None}) == there
+    told = choose(recorded, one_node, "any", {}, facts).left_out
+    assert "bound to the near node: the machine has one NUMA node" in told
 
 
 def test_a_time_that_does_not_suffice_is_refused_with_the_time_that_would(
@@ -172,6 +184,17 @@ def test_a_time_that_does_not_suffice_is_refused_with_the_time_that_would(
     with pytest.raises(PlanError) as error:
         searched(monkeypatch, tmp_path, platform("slow", 2e7), within_s=10)
     assert "--within" in str(error.value) and "or more" in str(error.value)
+
+
+def test_what_there_is_no_time_for_is_named_and_the_likeliest_is_tried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found, _ = searched(monkeypatch, tmp_path, platform("slow", 2e7), within_s=60)
+    told = [line for line in found.evidence.left_out if "no time" in line]
+    assert told and "bfloat16 exchange" in {each.words for each in found.evidence.candidates}
+    assert not {line.partition(": no")[0] for line in told} & {
+        each.words for each in found.evidence.candidates
+    }
 
 
 def test_the_files_say_what_was_found_and_from_what(
@@ -185,10 +208,18 @@ def test_the_files_say_what_was_found_and_from_what(
         text=True,
         check=True,
     ).stdout.splitlines()
-    assert {"NCCL_MIN_CTAS=16", "COMMWALL_EXCHANGE=bfloat16"} <= set(shown)
+    assert "NCCL_MIN_CTAS=16" in shown
     assert not any(line.startswith("NCCL_P2P_DISABLE") for line in shown)  # the platform's own
+    text = settings.read_text()
+    assert "# price in loss: of bfloat16 exchange" in text and "COMMWALL_" not in text
+    code = [line.removeprefix(CODE) for line in text.splitlines() if line.startswith(CODE)]
+    world = "torch.distributed.group.WORLD"
+    assert f"ddp.register_comm_hook({world}, default_hooks.bf16_compress_hook)" in code
     kept = Evidence.model_validate(json.loads(evidence.read_text()))
     assert kept == found.evidence and kept.confirmed
+    prices = {offered.words: offered.price for offered in kept.candidates}
+    assert prices["float16 exchange"] == "of float16 exchange"
+    assert prices["NCCL_MIN_CTAS=16"] == prices["static graph"] == "none: same arithmetic"
     assert {tried.rung for tried in kept.tried} == set(
         range(1, max(t.rung for t in kept.tried) + 1)
     )

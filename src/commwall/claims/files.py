@@ -15,8 +15,9 @@ from commwall.claims.expressions import ExpressionError, evaluate, parse, parse_
 from commwall.claims.factbook import FactBook
 from commwall.claims.rules import formula as judged
 from commwall.claims.scene import as_samples, scene_of
-from commwall.schema.claims import Claim, ClaimsFile, Formula
+from commwall.schema.claims import Claim, ClaimsFile, Formula, Measured
 from commwall.schema.errors import CommwallError, ConfigError
+from commwall.schema.metrics import METRICS
 from commwall.schema.parsing import parse_model, parse_yaml
 from commwall.schema.quantities import Dimension, Quantity, dimension_text, unit_of
 
@@ -149,8 +150,7 @@ def _of_claim(claim: Claim, book: FactBook) -> Iterator[Problem]:
     for place, formula in enumerate(claim.formulas):
         yield from _tried(("formulas", place), partial(_formula, formula))
     for place, measured in enumerate(claim.measured):
-        if measured.number not in claim.numbers:
-            yield ("measured", place), f"{measured.number!r} is no number of this claim"
+        yield from _tried(("measured", place), partial(_measurable, claim, measured))
 
 
 def _unknown_names(claim: Claim, book: FactBook) -> Iterator[Problem]:
@@ -213,6 +213,18 @@ def _formula(formula: Formula) -> None:
         if text:
             evaluate(parse(text), known)
     judged(formula)
+
+
+def _measurable(claim: Claim, measured: Measured) -> None:
+    """See that cells can be set beside the number, if there is one."""
+    if measured.number is None:
+        return
+    if measured.number not in claim.numbers:
+        raise ExpressionError(f"{measured.number!r} is no number of this claim")
+    unit = "1" if measured.is_ratio else METRICS[measured.metric].unit
+    found, wanted = (unit_of(own).dimension for own in (claim.numbers[measured.number].unit, unit))
+    if found != wanted:
+        raise ExpressionError(f"{measured.number!r} has another unit", found=_two(found, wanted))
 
 
 def _two(one: Dimension, other: Dimension) -> str:

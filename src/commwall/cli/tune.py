@@ -9,20 +9,25 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from commwall.analysis.mitigations.prices import Price, PriceList
+from commwall.analysis.result import analyse_campaign
 from commwall.cli.measure import seconds
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.host.locks import device_locks
 from commwall.host.machine import Machine, probe_machine
+from commwall.host.software import installed_nccl
 from commwall.judge.facts import read_variables
 from commwall.measure.configuration import Campaign, load_campaigns, resolved_config
 from commwall.measure.fitting import fit
+from commwall.measure.planning import campaign_id
 from commwall.measure.signals import Interrupted, interruptible
 from commwall.measure.supervisor import Launch
-from commwall.measure.tuning.candidates import PRICE_LEVELS, choose, read_settings
-from commwall.measure.tuning.tuner import FILLER, Found, Tuner, write_found
+from commwall.measure.tuning.candidates import PRICE_LEVELS, Place, choose, read_settings
+from commwall.measure.tuning.outcome import Found, write_found
+from commwall.measure.tuning.tuner import FILLER, Tuner
 from commwall.records.layout import Layout
-from commwall.schema.errors import ConfigError
-from commwall.schema.mitigation import StepCase
+from commwall.schema.errors import CommwallError, ConfigError
+from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.parsing import nearest
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import LaunchRequest, NamedCase
@@ -65,14 +70,17 @@ def _tune(arguments: argparse.Namespace) -> int:
     name, workload = _workload(campaign, arguments.case)
     platform = _platform(campaign, machine, arguments.platform)
     settings = read_settings(root).settings if arguments.variables else {}
-    choice = choose(workload, platform, arguments.price, settings, read_variables(root))
+    place = Place(platform, machine.facts.numa_nodes, installed_nccl())
+    choice = choose(workload, place, arguments.price, settings, read_variables(root))
     for line in choice.left_out:
         print(f"not tried  {line}")
+    layout, confidence = Layout(root), resolved_config(root).confidence
+    prices = _prices(layout, campaign_id(campaign, machine.facts.fingerprint), confidence)
     gpus = tuple(g.uuid_digest for g in machine.facts.gpus[: platform.per_node])
     gpus = gpus if platform.device == "cuda" else ()
     with device_locks(gpus or ("cpu",)) as locks:
         held = tuple(lock.descriptor for lock in locks)
-        tuner = _tuner(root, machine, workload, platform, held, gpus)
+        tuner = _tuner(root, machine, workload, platform, held, gpus, prices)
         found = tuner.tune(choice, arguments.within)
     paths = write_found(found, arguments.out, f"{campaign.name}-{name}-{platform.name}")
     _print(found, paths)
@@ -138,6 +146,7 @@ def _tuner(
     platform: PlannedPlatform,
     held: tuple[int, ...],
     gpus: tuple[str, ...],
+    prices: PriceList,
 ) -> Tuner:
     config, layout = resolved_config(root), Layout(root)
 
@@ -166,7 +175,31 @@ def _tuner(
             gpus=gpus,
         )
 
-    return Tuner(workload, platform, request, launch, lambda line: print(line, flush=True))
+    def price(mitigation: Mitigation) -> str:
+        return _price_text(prices.of(mitigation))
+
+    return Tuner(workload, platform, request, launch, lambda line: print(line, flush=True), price)
+
+
+def _prices(layout: Layout, campaign: str, confidence: float) -> PriceList:
+    """What the campaign's records on this machine say of prices."""
+    try:
+        analysis = analyse_campaign(layout, campaign, confidence)
+    except CommwallError as error:
+        print(f"no prices  {error.what}; `commwall index {campaign}` follows a measurement")
+        return PriceList((), confidence=confidence, seed=0)
+    plan = analysis.evidence.plan
+    return PriceList(analysis.cells, confidence=confidence, seed=plan.seed if plan else 0)
+
+
+def _price_text(price: Price | None) -> str:
+    """What a mitigation costs, in words."""
+    if price is None:
+        return "not priced"
+    around = price.interval
+    ends = f"{around.low:+.3f} to {around.high:+.3f}, " if around else ""
+    seeds = len(price.differences_nat)
+    return f"{price.mean_nat:+.3f} nat ({ends}{seeds} seeds, {price.verdict})"
 
 
 def _print(found: Found, paths: tuple[Path, Path]) -> None:
@@ -177,7 +210,10 @@ def _print(found: Found, paths: tuple[Path, Path]) -> None:
         seen = (
             "measured once more alone" if told.confirmed else "not measured once more: flattering"
         )
-        print(f"best      {told.best}: {significant(told.gain, 3)} times as fast, {seen}")
+        print(f"best      {told.best.words}: {significant(told.gain, 3)} times as fast, {seen}")
+        print(f"price     {told.best.price}")
+    for each in told.candidates:
+        print(f"tried     {each.words}; price {each.price}")
     print(f"took      {time_text(told.took_s)} of {time_text(told.within_s)}")
     print(f"source    {paths[0]}")
     print(f"evidence  {paths[1]}")

@@ -68,6 +68,14 @@ def this_interpreter() -> Interpreter:
     return Interpreter(platform.python_version(), _packages(pairs))
 
 
+def installed_nccl() -> str | None:
+    """Release of NCCL that this interpreter's packages bring; None where they bring none, so that
+    PyTorch has one of its own or there is none.
+    """
+    own = this_interpreter().packages.items()
+    return next((version for name, version in own if name.startswith("nvidia-nccl-")), None)
+
+
 def interpreter_at(python: Path) -> Interpreter:
     """Ask another interpreter for its version and packages.
 

@@ -39,6 +39,13 @@ MEANINGS = {
 }
 """What each verdict means, for readers."""
 
+_PLACES = {
+    True: tr_later("above all of them"),
+    False: tr_later("within or below"),
+    None: tr_later("without a number"),
+}
+"""Where a claim lies, by whether it is above all that was measured."""
+
 
 @dataclass(frozen=True)
 class Text:
@@ -198,10 +205,16 @@ def measured(page: ClaimsPage) -> Html:
         )
         return paragraph(words, "missing")
     rows = [
-        (each.claim, each.stated, each.what, f"{each.platform} ({each.campaign})", each.measured,
-         tr("above all of them") if each.above else tr("within or below"))
+        (
+            each.claim,
+            each.stated or tr("no number"),
+            each.what,
+            f"{each.platform} ({each.campaign})",
+            each.measured,
+            tr(_PLACES[each.above]),
+        )
         for each in page.measured
-    ]  # fmt: skip
+    ]
     heads = (
         tr("claim"),
         tr("stated, one direction"),
@@ -210,7 +223,11 @@ def measured(page: ClaimsPage) -> Html:
         tr("measured"),
         tr("the claim is"),
     )
-    words = tr("Measured beside stated. The texts' machines were others: this decides no verdict.")
+    words = tr(
+        "Measured beside stated. The texts' machines were others: this decides no verdict. Of two "
+        "links: the value over the first relative to that over the second, in % by how much the "
+        "first is better."
+    )
     return table(heads, rows, words)
 
 

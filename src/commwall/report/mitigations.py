@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
 from commwall.analysis.mitigations.forecast import FORMULAS
+from commwall.analysis.mitigations.prices import MOST_FREE_NAT
 from commwall.analysis.mitigations.table import mitigation_table
-from commwall.analysis.mitigations.words import mitigation_text, workload_text
+from commwall.analysis.mitigations.words import tried_text, workload_text
 from commwall.analysis.wording import share_text, signed_share_text
 from commwall.language.translate import around_text, listed, tr, tr_later
 from commwall.report.figures import nothing
@@ -40,8 +41,9 @@ ROUNDING = 1e-6
 """Chosen: float32 sums in another order differ by less [1]."""
 NOTHING = tr_later("No mitigation has a usable round and a measured price.")
 RULE = tr_later(
-    "Named first is, of the mitigations that are faster for certain and whose price the seeds do "
-    "not tell from none, the one that wins most of the gap. The intervals are not corrected for "
+    "Named first is, of the mitigations that are faster for certain and free, the one that wins "
+    "most of the gap. Free: the interval of the price reaches 0 and ends below {limit} nat, a "
+    "hundredth of what the small task's training wins. The intervals are not corrected for "
     "choosing the best of several."
 )
 NOT_COVERED = (
@@ -53,8 +55,9 @@ NOT_COVERED = (
     tr_later("Each mitigation is tried alone unless its name lists several: gains do not add up."),
     tr_later("Binding moves threads only: memory that was pinned before stays where it is."),
     tr_later(
-        "NCCL variables are read once a process, so that they are platforms of their own; "
-        "`commwall tune` tries them."
+        "NCCL variables are read once a process, so that they have launches of their own, and are "
+        "held against the step without them of another launch of the same round: no turns make up "
+        "for a drift between the two."
     ),
     tr_later("Peak memory is not compared: both steps are in memory at once."),
 )
@@ -71,29 +74,28 @@ def first_card(page: Page) -> Html:
     groups: dict[tuple[str, str], list[Effect]] = {}
     for effect in effects(page.analysis):
         if effect.price:
-            groups.setdefault((effect.workload, effect.record.id.platform), []).append(effect)
+            groups.setdefault((effect.workload, effect.baseline), []).append(effect)
     told = [_first_text(page, own) for own in groups.values() if own[0].against]
     lines = told or [_first_text(page, own) for own in groups.values()] or [tr(NOTHING)]
-    rule = [paragraph(tr(RULE))] if told else []
+    rule = [paragraph(tr(RULE, limit=significant(MOST_FREE_NAT, 1)))] if told else []
     return joined([*(paragraph(line, "verdict") for line in lines), *rule], "card")
 
 
 def _first_text(page: Page, own: list[Effect]) -> str:
     """The sentence on one workload and platform."""
     names, first = page.analysis.names, first_to_do(own)
-    workload, platform = workload_text(own[0].case), names[own[0].record.id.platform]
+    workload, platform = workload_text(own[0].case), names[own[0].baseline]
     where = tr("{workload}, on {platform}", workload=workload, platform=platform)
     if first is None:
         return tr(
-            "{where}: none of {n} mitigations is faster for certain at a price that is not told "
-            "from none.",
+            "{where}: none of {n} mitigations is faster for certain and free.",
             where=where,
             n=len(own),
         )
     return tr(
         "{where}: first {mitigation}; {won}.",
         where=where,
-        mitigation=mitigation_text(first.mitigation),
+        mitigation=tried_text(first.tried),
         won=_won_text(names, first),
     )
 
@@ -130,7 +132,7 @@ def effects_table(page: Page) -> Html:
             tr("{workload}, {platform}", workload=workload, platform=label),
             [("", tuple(_cells(row))) for row in _sorted(of)],
         )
-        for (workload, label), of in own.groupby(["workload", "label"], sort=False)
+        for (workload, label), of in own.groupby(["workload", "baseline"], sort=False)
     ]
     heads = (
         tr("mitigation"),
@@ -145,7 +147,7 @@ def effects_table(page: Page) -> Html:
     words = tr(
         "With and without each mitigation in one launch, in turns; {level} % interval in brackets. "
         "Forecast: the speed-up that training cases of the same rounds let expect, made without "
-        "looking at the mitigated step.",
+        "looking at the mitigated step. NCCL's variables have launches of their own.",
         level=f"{100 * page.analysis.confidence:g}",
     )
     return grouped_table(heads, groups, words)
@@ -194,9 +196,14 @@ def _price_text(row: dict[str, Any]) -> str:
     if not row["seeds"]:
         return tr("none: same arithmetic")
     shown = _around(row, ("price_nat", "price_low_nat", "price_high_nat"), _signed)
-    if row["free"]:
-        return tr("{price}; {n} seeds", price=shown, n=row["seeds"])
-    return tr("{price}, a loss; {n} seeds", price=shown, n=row["seeds"])
+    return tr(_PRICES[row["price_verdict"]], price=shown, n=row["seeds"])
+
+
+_PRICES = {
+    "free": tr_later("{price}; {n} seeds"),
+    "loss": tr_later("{price}, a loss; {n} seeds"),
+    "unsettled": tr_later("{price}, not settled; {n} seeds"),
+}
 
 
 def _signed(value: float) -> str:
@@ -238,7 +245,7 @@ def effects_figure(page: Page) -> Figure:
     if own.empty:
         return nothing(tr("Share of the gap: no mitigation has one, see what is missing"))
     panels = [(name, pd.DataFrame(_sorted(of)))
-              for name, of in own.groupby(["workload", "label"], sort=False)]  # fmt: skip
+              for name, of in own.groupby(["workload", "baseline"], sort=False)]  # fmt: skip
     figure, axes_of = new_figure(panel_height(len(of), of["mitigation"]) for _, of in panels)
     look = next(iter(looks_of(["mitigated"]).values()))
     for axes, ((workload, label), of) in zip(axes_of, panels, strict=True):
@@ -251,9 +258,9 @@ def effects_figure(page: Page) -> Figure:
 
 
 def _draw(axes: Axes, own: pd.DataFrame, color: str) -> None:
-    """Bars from zero with intervals; a price that is told from none is hatched."""
+    """Bars from zero with intervals; what is not free is hatched."""
     for place, row in enumerate(own.to_dict("records")):
-        hatch = "" if row["free"] else "///"
+        hatch = "" if row["price_verdict"] == "free" else "///"
         axes.barh(place, row["recovered"], 0.6, color=color, hatch=hatch, edgecolor="white")
         if not pd.isna(row["recovered_low"]):
             axes.plot([row["recovered_low"], row["recovered_high"]], [place] * 2, color=INK, lw=1.4)
@@ -280,7 +287,10 @@ def missing(page: Page) -> Html:
     if not reasons:
         return paragraph(tr("Every mitigation has a share, a forecast, an energy and a price."))
     every = tr("all")
-    places = {w: every if len(own) == len(table) else listed(own) for w, own in reasons.items()}
+    places = {
+        w: every if len(own) == len(table) else listed(dict.fromkeys(own))
+        for w, own in reasons.items()
+    }
     return bullets(
         tr("{what} ({where}).", what=told, where=where) for told, where in places.items()
     )

@@ -319,5 +319,8 @@ def assumptions_table(money: MoneyPage) -> Html:
 def not_shown(money: MoneyPage) -> Html:
     """What the answers do not contain."""
     gaps = dict.fromkeys(line for _, judged in money.judged for line in left_out(judged.middle))
-    prices = (f"{each.sides}: {tr(each.scenario.difference.strip())}" for each in money.priced)
+    prices = (
+        tr("{name}: {what}", name=each.sides, what=tr(each.scenario.difference.strip()))
+        for each in money.priced
+    )
     return bullets((*gaps, *map(tr, NOT_COUNTED), *prices))

@@ -25,6 +25,7 @@ from commwall.report.html import (
     refused_cells,
     table,
 )
+from commwall.report.machines import machine_text
 from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
 from commwall.report.provenance import records_digest, rests_on
@@ -320,7 +321,7 @@ def provenance_rows(analysis: Analysis) -> Iterator[tuple[str, str]]:
     planned = len(index.findings)
     yield tr("records"), tr("{k} of {n} planned", k=len(records), n=planned)
     if plan:
-        yield tr("machine of the plan"), plan.machine
+        yield tr("machine of the plan"), machine_text(plan.machine)
         yield tr("emulated links"), tr("yes") if any(map(is_emulated, plan.platforms)) else tr("no")
     for name, values in _facts(analysis).items():
         known = list(dict.fromkeys(str(value) for value in values if value is not None))

@@ -282,7 +282,8 @@ def _cases(
 def _heads(analysis: Analysis, *more: str, floors: bool) -> tuple[str, ...]:
     last = (tr("noise floor"), tr("n")) if floors else (tr("n"),)
     medians = (tr("median A"), tr("median B"))
-    return (tr("case"), tr("verdict"), *medians, _level_text(analysis), *more, *last)
+    # The ratio comes first: a telephone shows two columns.
+    return (tr("case"), _level_text(analysis), tr("verdict"), *medians, *more, *last)
 
 
 def _level_text(analysis: Analysis) -> str:
@@ -334,7 +335,7 @@ def _n_text(verdict: Verdict) -> str:
 
 
 def _cells(verdict: Verdict, ratio: str) -> tuple[str, ...]:
-    return (verdict.case, brief_text(verdict), *_medians(verdict), ratio)
+    return (verdict.case, ratio, brief_text(verdict), *_medians(verdict))
 
 
 def _medians(verdict: Verdict) -> list[str]:

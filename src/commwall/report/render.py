@@ -75,12 +75,12 @@ def page_of(executed: NotebookNode, title: str, language: str = ENGLISH) -> str:
     exporter = HTMLExporter(template_name="commwall", extra_template_basedirs=[str(TEMPLATES)])
     exporter.exclude_anchor_links = True  # they would follow the language
     exporter.register_filter("anchored", Anchors().put)
-    exporter.environment.globals["tr"] = tr
     for cell in executed.cells:
         cell.metadata.setdefault(NAMES, names_of(cell))
     css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     resources = {"page_css": css, "page_title": title, "page_language": language}
     with speaking(language):
+        resources["code_title"] = tr("Code of this page")
         page: str = exporter.from_notebook_node(executed, resources=resources)[0]
     return page
 

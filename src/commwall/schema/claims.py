@@ -11,11 +11,17 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from commwall.schema.base import Model, Name, PositiveFloat, PositiveInt
+from commwall.schema.case import CollectivesCase, MemoryCase, TrainingCase
 from commwall.schema.errors import UnitError
+from commwall.schema.inference import InferenceCase
 from commwall.schema.quantities import unit_of
+from commwall.schema.strategies import StrategiesCase
+from commwall.schema.treatment import LinkPath
 
 Symbol = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 """A name that expressions use."""
+MEASURED_CASES = (TrainingCase, MemoryCase, CollectivesCase, StrategiesCase, InferenceCase)
+"""What cells that stand beside a claim may be of."""
 COUNTED = frozenset({"GPU", "link", "lane", "generation", "step", "stage", "layer", "rank"})
 """Units of things that are counted: a whole number of them is exact."""
 
@@ -124,15 +130,40 @@ class Formula(Model):
 
 
 class Measured(Model):
-    """Cells of campaigns that can be set beside a number."""
+    """Cells of campaigns that can be set beside a claim."""
 
-    number: Symbol
-    metric: Literal["busbw_bytes_per_s", "memory_bandwidth_bytes_per_s"]
-    operation: str
-    """Name of the collective or of the memory operation."""
+    number: Symbol | None = None
+    """Beside which of its numbers; None if the text gives none."""
+    metric: Literal[
+        "busbw_bytes_per_s",
+        "memory_bandwidth_bytes_per_s",
+        "throughput_samples_per_s",
+        "epoch_time_s",
+        "strategy_tokens_per_s",
+        "decode_tokens_per_s",
+        "decode_tokens_per_s_per_gpu",
+    ]
+    case: dict[Symbol, str | None]
+    """What the case must be: `collective: all_reduce`, `model: resnet` and `preset: "152"`."""
     gpu: Name
     """Key of `gpus.yaml`: cells of other GPUs are not looked at."""
     ranks: PositiveInt | None = None
+    links: Annotated[tuple[LinkPath, ...], Field(max_length=2)] = ()
+    """Ways of the traffic: none takes the value over each link, one that over this link, two the
+    value over the first relative to that over the second. Beside a number in % that is by how much
+    the first is better."""
+
+    @field_validator("case")
+    @classmethod
+    def _of_a_case(cls, fields: dict[str, str | None]) -> dict[str, str | None]:
+        if any(fields.keys() <= set(own.model_fields) for own in MEASURED_CASES):
+            return fields
+        raise ValueError(f"no case has {' and '.join(fields)}")
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether two links are compared."""
+        return len(self.links) == 2
 
 
 class Claim(Model):

@@ -83,8 +83,15 @@ class Group:
         return tuple(self._store.get(each).decode() for each in keys)
 
     def leave(self) -> None:
-        """End the process groups once every rank is through."""
+        """End the process groups once every rank is through.
+
+        The first rank, whose process keeps the store, goes when no other needs that any more.
+        """
         self.texts("leave", "")
+        self._store.set(f"left/{self.rank}", "")
+        if self.rank == 0:
+            left = [f"left/{rank}" for rank in range(self.size)]
+            self._store.wait(left, _AS_LONG_AS_THE_SUPERVISOR_ALLOWS)
         dist.destroy_process_group()
 
 

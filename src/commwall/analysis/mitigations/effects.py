@@ -1,13 +1,13 @@
 """What each mitigation gives on its platform: speed-up, share of the gap, energy, forecast, price.
 
 Layer: analysis. Reads no file. All comparisons are of one round: the mitigated step against the
-unmitigated one of the same launch, and that against the faster platform's.
+unmitigated one (`turns` says which), and that against the faster platform's.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from statistics import fmean, median
+from statistics import fmean
 
 from commwall.analysis.mitigations.forecast import (
     BY_MODEL,
@@ -17,28 +17,30 @@ from commwall.analysis.mitigations.forecast import (
     forecast_s,
     modelled_s,
 )
-from commwall.analysis.mitigations.prices import Price, PriceList
-from commwall.analysis.mitigations.record_values import Timing, timing
+from commwall.analysis.mitigations.prices import NO_PRICE, Price, PriceList
+from commwall.analysis.mitigations.turns import (
+    Key,
+    Tried,
+    Turn,
+    Turns,
+    workload_key,
+    workload_round,
+)
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.inputs import MeasuredStep, measured_step
 from commwall.language.translate import tr, tr_later
-from commwall.schema.base import canonical_json
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.record import Record
-from commwall.schema.workload import Workload
 from commwall.stats.intervals import Interval, mean_interval
 from commwall.stats.paired import PairedRatio, paired_ratio
 
 NO_FASTER = tr_later("the campaign compares this platform with no faster one")
 NO_COUNTER = tr_later("no round has the energy of both steps")
 NO_LEGS = tr_later("no round has a training case of the workload with legs full, nosync and comm")
-Sides = tuple[Timing, Timing]
-"""The step without and the step with a mitigation, of one record."""
-Key = tuple[str, str, int]
-"""Platform, workload, round."""
+NO_MODEL_OF_VARIABLES = tr_later("what NCCL's variables do is not forecast")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,10 @@ class Effect:
 
     record: Record
     """One of those it comes from."""
+    baseline: str
+    """Platform of the unmitigated step; the record's own unless NCCL variables are tried."""
+    tried: Tried
+    """Options and variables."""
     speedup: PairedRatio
     """Time of a sample without over time with."""
     recovered: Share | str
@@ -76,32 +82,20 @@ class Effect:
 
     @property
     def case(self) -> StepCase:
-        """The workload and what is tried."""
+        """The workload."""
         assert isinstance(self.record.case, StepCase)  # no other record has an effect
         return self.record.case
 
     @property
-    def mitigation(self) -> Mitigation:
-        """What is tried."""
-        return self.case.mitigation
-
-    @property
     def workload(self) -> str:
         """Canonical text of what is trained."""
-        return _workload(self.case)
+        return workload_key(self.case)
 
 
 def effects(analysis: Analysis) -> tuple[Effect, ...]:
-    """Every mitigation of every platform that a usable round has, in plan order."""
-    groups: dict[tuple[str, str], list[tuple[Cell, Sides]]] = {}
-    for cell in analysis.cells:
-        sides = _sides(cell)
-        if sides:
-            groups.setdefault((cell.record.id.platform, cell.record.id.case), []).append(
-                (cell, sides)
-            )
+    """Everything that is tried on every platform and that a usable round has, in plan order."""
     known = _Known(analysis)
-    return tuple(_effect(known, own) for own in groups.values())
+    return tuple(_effect(known, group[-1], turns) for group, turns in known.turns.groups.items())
 
 
 @dataclass(frozen=True)
@@ -136,36 +130,39 @@ class _Known:
         self.prices = PriceList(analysis.cells, confidence=analysis.confidence, seed=seed)
         asked = [pair for pair in plan.comparisons if not pair.control] if plan else []
         self.faster = {pair.b: pair.a for pair in reversed(asked)}
-        self.plain_s = _plain_times(analysis.cells)
+        self.turns = Turns(plan, analysis.cells)
         self.trained = _trained(analysis.cells)
 
 
-def _effect(known: _Known, own: list[tuple[Cell, Sides]]) -> Effect:
-    record = own[0][0].record
-    assert isinstance(record.case, StepCase)
-    plain, mitigated = zip(*(sides for _, sides in own), strict=True)
-    fast = known.faster.get(record.id.platform)
-    forecast, how = _forecast(known, own)
+def _effect(known: _Known, tried: Tried, own: tuple[Turn, ...]) -> Effect:
+    baseline = own[0].baseline
+    fast = known.faster.get(baseline)
+    forecast, how = _forecast(known, tried, own)
     return Effect(
-        record=record,
-        speedup=known.paired(*([t.sample_time_s for t in side] for side in (plain, mitigated))),
+        record=own[0].cell.record,
+        baseline=baseline,
+        tried=tried,
+        speedup=known.paired(
+            [turn.plain.sample_time_s for turn in own],
+            [turn.mitigated.sample_time_s for turn in own],
+        ),
         recovered=_recovered(known, own, fast) if fast else tr(NO_FASTER),
         against=fast,
-        energy=_energy(known, plain, mitigated),
+        energy=_energy(known, own),
         forecast=forecast,
         forecast_by=how,
-        price=known.prices.of(record.case.mitigation),
+        price=known.prices.of(tried.mitigation) if tried.mitigation else NO_PRICE,
     )
 
 
-def _recovered(known: _Known, own: list[tuple[Cell, Sides]], fast: str) -> Share | str:
+def _recovered(known: _Known, own: tuple[Turn, ...], fast: str) -> Share | str:
     """Of the time that a sample takes longer than on the faster platform, what is won back."""
     shares = []
-    for cell, (plain, mitigated) in own:
-        target_s = known.plain_s.get((fast, *_place(cell)))
-        gap_s = plain.sample_time_s - target_s if target_s else 0.0
+    for turn in own:
+        plain_s, target = turn.plain.sample_time_s, known.turns.plain.get((fast, *turn.place[1:]))
+        gap_s = plain_s - target.sample_time_s if target else 0.0
         if gap_s > 0:
-            shares.append((plain.sample_time_s - mitigated.sample_time_s) / gap_s)
+            shares.append((plain_s - turn.mitigated.sample_time_s) / gap_s)
     if not shares:
         return tr(
             "no round has the workload on {fast}, or it was not faster there",
@@ -175,62 +172,33 @@ def _recovered(known: _Known, own: list[tuple[Cell, Sides]], fast: str) -> Share
     return Share(tuple(shares), around)
 
 
-def _energy(
-    known: _Known, plain: tuple[Timing, ...], mitigated: tuple[Timing, ...]
-) -> PairedRatio | str:
+def _energy(known: _Known, own: tuple[Turn, ...]) -> PairedRatio | str:
     pairs = [
-        (b.energy_j_per_sample, a.energy_j_per_sample)
-        for a, b in zip(plain, mitigated, strict=True)
-        if a.energy_j_per_sample and b.energy_j_per_sample
+        (turn.mitigated.energy_j_per_sample, turn.plain.energy_j_per_sample)
+        for turn in own
+        if turn.mitigated.energy_j_per_sample and turn.plain.energy_j_per_sample
     ]
     return known.paired(*zip(*pairs, strict=True)) if pairs else tr(NO_COUNTER)
 
 
-def _forecast(known: _Known, own: list[tuple[Cell, Sides]]) -> tuple[PairedRatio | str, str | None]:
+def _forecast(
+    known: _Known, tried: Tried, own: tuple[Turn, ...]
+) -> tuple[PairedRatio | str, str | None]:
     """Step time without over the step time to expect, from training cases of the same rounds, and
     how it was found: by the way that knows most of those that all rounds have.
     """
-    record = own[0][0].record
-    assert isinstance(record.case, StepCase)
-    places = ((record.id.platform, *_place(cell)) for cell, _ in own)
-    rounds = [known.trained[place] for place in places if place in known.trained]
+    if tried.settings or tried.mitigation is None:
+        return tr(NO_MODEL_OF_VARIABLES), None
+    rounds = [known.trained[turn.place] for turn in own if turn.place in known.trained]
     for how in FORMULAS:
         expected = [
             (trained.legs["full"], expected_s)
             for trained in rounds
-            if (expected_s := trained.expected_s(how, record.case.mitigation))
+            if (expected_s := trained.expected_s(how, tried.mitigation))
         ]
         if rounds and len(expected) == len(rounds):
             return known.paired(*zip(*expected, strict=True)), how
     return tr(NOT_FORECAST if rounds else NO_LEGS), None
-
-
-def _sides(cell: Cell) -> Sides | None:
-    """Both timings of a usable record of kind step."""
-    if cell.refusals or not isinstance(cell.record.case, StepCase):
-        return None
-    plain, mitigated = (timing(cell.record, leg) for leg in ("full", "mitigated"))
-    if isinstance(plain, str) or isinstance(mitigated, str):
-        return None
-    return plain, mitigated
-
-
-def _plain_times(cells: Iterable[Cell]) -> dict[Key, float]:
-    """Time of a sample of the unmitigated step [s]: median over the cases of this suite that have
-    it, or that of the training case where none has.
-    """
-    found: dict[Key, list[float]] = {}
-    trained: dict[Key, float] = {}
-    for cell in cells:
-        sides, case = _sides(cell), cell.record.case
-        step_s = cell.derived.values.get(Quantity("step_time_s", "full"))
-        if sides:
-            key = (cell.record.id.platform, *_place(cell))
-            found.setdefault(key, []).append(sides[0].sample_time_s)
-        elif isinstance(case, TrainingCase) and step_s and not cell.refusals:
-            samples = case.batch_per_gpu * cell.record.platform.world_size
-            trained[(cell.record.id.platform, *_place(cell))] = step_s / samples
-    return trained | {key: median(times) for key, times in found.items()}
 
 
 def _trained(cells: Iterable[Cell]) -> dict[Key, Trained]:
@@ -245,28 +213,18 @@ def _trained(cells: Iterable[Cell]) -> dict[Key, Trained]:
         step = measured_step(cell)
         if len(legs) == len(LEGS):
             ranks = cell.record.platform.world_size
-            found[(cell.record.id.platform, *_place(cell))] = Trained(
+            found[(cell.record.id.platform, *workload_round(cell))] = Trained(
                 legs, step if isinstance(step, MeasuredStep) else None, ranks
             )
     return found
 
 
-def _place(cell: Cell) -> tuple[str, int]:
-    case = cell.record.case
-    assert isinstance(case, Workload)
-    return _workload(case), cell.record.id.round
-
-
-def _workload(case: Workload) -> str:
-    return canonical_json(case.identity)
-
-
 def first_to_do(own: Iterable[Effect]) -> Effect | None:
-    """The mitigation to begin with: of those whose price is not told from none, the one that wins
-    most, by its share of the gap or, where no gap is known, by its speed-up. None if there is none
-    that the rounds tell from no gain.
+    """The mitigation to begin with: of those that are free, the one that wins most, by its share of
+    the gap or, where no gap is known, by its speed-up. None if there is none that the rounds tell
+    from no gain.
     """
-    free = [e for e in own if e.price and e.price.free and gains(e)]
+    free = [e for e in own if e.price and e.price.verdict == "free" and gains(e)]
     return max(free, key=_gain, default=None)
 
 

@@ -6,6 +6,7 @@ Layer: analysis. Reads no file.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
+from typing import Literal
 
 from commwall.analysis.pairs import Cell
 from commwall.analysis.readings import all_values
@@ -19,6 +20,9 @@ from commwall.stats.intervals import Interval, mean_interval
 UNPRICED = tr_later(
     "its price was not measured: the campaign has no usable case of kind price for it"
 )
+
+MOST_FREE_NAT = 0.02
+"""Chosen: a hundredth of what the small task's training wins, about 2 nat (decision 028) [nat]."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,18 @@ class Price:
         return fmean(self.differences_nat) if self.differences_nat else 0.0
 
     @property
-    def free(self) -> bool:
-        """Whether the seeds do not tell the loss from that without, or tell it lower."""
-        low = self.interval.low if self.interval else self.mean_nat
-        return low <= 0
+    def verdict(self) -> Literal["free", "loss", "unsettled"]:
+        """loss: the interval lies above 0; free: it does not, and ends below `MOST_FREE_NAT`;
+        unsettled: it is too wide to tell, or there is one seed."""
+        if not self.differences_nat:
+            return "free"
+        if len(self.differences_nat) == 1:
+            return "unsettled"
+        around = self.interval
+        low, high = (around.low, around.high) if around else (self.mean_nat, self.mean_nat)
+        if low > 0:
+            return "loss"
+        return "free" if high <= MOST_FREE_NAT else "unsettled"
 
 
 NO_PRICE = Price((), None, 0.0)

@@ -13,7 +13,7 @@ from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 from commwall.analysis.columns import platform_columns
 from commwall.analysis.mitigations.effects import Effect, Share, effects, gains
 from commwall.analysis.mitigations.prices import UNPRICED
-from commwall.analysis.mitigations.words import mitigation_text, workload_text
+from commwall.analysis.mitigations.words import tried_text, workload_text
 from commwall.analysis.result import Analysis
 from commwall.language.translate import tr
 from commwall.stats.paired import PairedRatio
@@ -24,6 +24,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "mitigations": {
         **PLATFORM,
         "workload": TEXT,
+        "baseline": TEXT,
         "mitigation": TEXT,
         "n": COUNT,
         "confidence": NUMBER,
@@ -51,14 +52,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "price_high_nat": NUMBER,
         "seeds": COUNT,
         "gradient_error": NUMBER,
-        "free": TRUTH,
+        "price_verdict": TEXT,
         "why_no_price": TEXT,
     }
 }
 """Columns with their types: `speedup` and `forecast` are times of a sample without the mitigation
 over times with it, `energy` is energy of a sample with it over without, all geometric means over
-rounds; `recovered` is the mean share of the gap to platform `against`. `free` says that the seeds
-do not tell the price from none."""
+rounds; `baseline` is the platform of the step without; `recovered` is the mean share of the gap to
+platform `against`. `price_verdict` is free, loss or unsettled."""
 DESCRIPTIONS = {
     "mitigations": "what each mitigation gives on its platform, beside its forecast and its price",
 }
@@ -88,7 +89,8 @@ def _row(effect: Effect, analysis: Analysis) -> Row:
     return {
         **platform_columns(effect.record, analysis),
         "workload": tr("{workload}, {mode}", workload=workload_text(case), mode=case.step_mode),
-        "mitigation": mitigation_text(effect.mitigation),
+        "baseline": names.get(effect.baseline, effect.baseline),
+        "mitigation": tried_text(effect.tried),
         "n": effect.speedup.n,
         "confidence": analysis.confidence,
         "gains": gains(effect),
@@ -132,5 +134,5 @@ def _price(effect: Effect) -> Row:
         "price_high_nat": around.high if around else None,
         "seeds": len(price.differences_nat),
         "gradient_error": price.gradient_error,
-        "free": price.free,
+        "price_verdict": price.verdict,
     }

@@ -1,11 +1,9 @@
 """`commwall tune`: what a workload gains by combinations of mitigations, searched within a time.
 
-Layer: measure. Starts launches of suite mitigations; writes `<name>.env`, which a launcher can
-source, and `<name>.json`, the evidence.
+Layer: measure. Starts launches of suite mitigations; `outcome` writes what they found.
 """
 
 import math
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,59 +16,24 @@ from commwall.measure.progress import Say
 from commwall.measure.supervisor import Launch, run_launch
 from commwall.measure.tuning.candidates import Candidate, Choice
 from commwall.measure.tuning.halving import Costs, Halving, least_time_s, schedule_within
-from commwall.records.store import model_text, write_atomically
-from commwall.schema.base import Model, digest
+from commwall.measure.tuning.outcome import Evidence, Found, Offered, Tried
+from commwall.schema.base import digest
 from commwall.schema.case import COMPILING, Leg
 from commwall.schema.errors import PlanError
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.plan import PlannedPlatform
-from commwall.schema.result import CaseResult, LaunchRequest, NamedCase
+from commwall.schema.result import LaunchRequest, NamedCase
 from commwall.schema.treatment import NcclVariables
 from commwall.schema.units import significant, time_text
 
 LEAST_WINDOW_S = 0.4
 """Chosen: a shorter window holds too few steps to say anything [s]."""
+SAME_ARITHMETIC = "none: same arithmetic"
+FEWEST = 4
+"""Chosen: a search among fewer candidates is none."""
 FILLER = Mitigation(static_graph=True)
 """Runs where only the unmitigated step of a launch is of interest."""
 Variables = tuple[tuple[str, str], ...]
-
-
-class Tried(Model):
-    """One case of one launch: the raw values behind a score."""
-
-    rung: int
-    variables: dict[str, str]
-    mitigation: Mitigation
-    result: CaseResult
-
-
-class Evidence(Model):
-    """All that a search measured, and what follows from it."""
-
-    workload: StepCase
-    platform: PlannedPlatform
-    ended_at: datetime
-    within_s: float
-    took_s: float
-    candidates: tuple[str, ...]
-    left_out: tuple[str, ...]
-    best: str | None
-    """In words; null if nothing was faster than the plain step."""
-    gain: float | None
-    """Time of a sample without it over time with."""
-    confirmed: bool = False
-    """Whether `gain` is of a last rung that measured the best alone, so that it did not choose it;
-    else it is the mean of all rungs, and flatters."""
-    tried: tuple[Tried, ...]
-
-
-@dataclass(frozen=True)
-class Found:
-    """The outcome of a search."""
-
-    best: Candidate | None
-    """None if nothing was faster than the plain step."""
-    evidence: Evidence
 
 
 class _Clock:
@@ -105,6 +68,8 @@ class Tuner:
     launch: Callable[[str], Launch]
     """A launch by its name."""
     say: Say
+    price_of: Callable[[Mitigation], str]
+    """What a mitigation that changes the arithmetic costs, in words."""
     tried: list[Tried] = field(default_factory=list)
 
     def tune(self, choice: Choice, within_s: float) -> Found:
@@ -114,10 +79,11 @@ class Tuner:
             PlanError: if the time does not suffice for a look at every candidate.
             LaunchError: if workers cannot be started or ended.
         """
-        began_s, count = time.monotonic(), len(choice.candidates)
+        began_s = time.monotonic()
         self._compile(choice)
-        costs = self._costs(choice)
         left_s = within_s - (time.monotonic() - began_s)
+        choice = self._affordable(choice, left_s)
+        costs, count = self._costs(choice), len(choice.candidates)
         schedule = schedule_within(count, left_s, costs, LEAST_WINDOW_S)
         if schedule is None:
             raise _too_short(count, within_s, least_time_s(count, costs, LEAST_WINDOW_S))
@@ -146,12 +112,32 @@ class Tuner:
             ended_at=datetime.now(UTC),
             within_s=within_s,
             took_s=time.monotonic() - began_s,
-            candidates=tuple(candidate.words for candidate in choice.candidates),
+            candidates=tuple(map(self._offered, choice.candidates)),
             left_out=choice.left_out,
-            best=best.words if best else None,
+            best=self._offered(best) if best else None,
             gain=gain,
             tried=tuple(self.tried),
         )
+
+    def _offered(self, candidate: Candidate) -> Offered:
+        own = candidate.mitigation
+        price = self.price_of(own) if own and own.numerical else SAME_ARITHMETIC
+        return Offered(words=candidate.words, price=price)
+
+    def _affordable(self, choice: Choice, left_s: float) -> Choice:
+        """The candidates that the time suffices for, at least FEWEST; others are named."""
+        own, whole_s = choice, self._least_s(choice)
+        while len(own.candidates) > FEWEST and self._least_s(own) > left_s:
+            own = Choice(own.candidates[:-1], own.left_out)
+        dropped = choice.candidates[len(own.candidates) :]
+        why = f"no time; {time_text(whole_s)} would do for all"
+        lines = tuple(f"{candidate.words}: {why}" for candidate in dropped)
+        for line in lines:
+            self.say(f"not tried  {line}")
+        return Choice(own.candidates, (*own.left_out, *lines))
+
+    def _least_s(self, choice: Choice) -> float:
+        return least_time_s(len(choice.candidates), self._costs(choice), LEAST_WINDOW_S)
 
     def _costs(self, choice: Choice) -> Costs:
         """What a search takes besides windows; every set of variables needs a launch of its own."""
@@ -166,9 +152,11 @@ class Tuner:
 
     def _compile(self, choice: Choice) -> None:
         """Have compiled what the candidates run, which may take the first launch minutes."""
-        own = dict.fromkeys(c.mitigation for c in choice.candidates if c.mitigation)
-        cases = [self._case(mitigation, LEAST_WINDOW_S) for mitigation in own]
-        if not any({case.step_mode, case.mitigated_mode} & COMPILING for case in cases):
+        own = [self._case(c.mitigation or FILLER, LEAST_WINDOW_S) for c in choice.candidates]
+        compiled = [case for case in own if {case.step_mode, case.mitigated_mode} & COMPILING]
+        # Kernels are those of a step mode and a batch, whatever else a candidate does.
+        cases = {(c.mitigated_mode, c.mitigation.batch_times): c for c in compiled}.values()
+        if not cases:
             return
         self.say(f"compiling {self.workload.model} {self.workload.preset}")
         launch = self.launch("compile")
@@ -250,42 +238,6 @@ def with_variables(platform: PlannedPlatform, variables: Variables) -> PlannedPl
     own = treatment.variables if isinstance(treatment, NcclVariables) else {}
     tuned = NcclVariables(label=treatment.label, variables={**own, **dict(variables)})
     return platform.model_copy(update={"treatment": tuned})
-
-
-def write_found(found: Found, folder: Path, name: str) -> tuple[Path, Path]:
-    """Write the winning environment and, beside it, the evidence.
-
-    Returns:
-        Both paths.
-
-    Raises:
-        OSError: if the file system refuses.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    evidence, settings = folder / f"{name}.json", folder / f"{name}.env"
-    write_atomically(evidence, model_text(found.evidence))
-    write_atomically(settings, environment_text(found, evidence.name))
-    return settings, evidence
-
-
-def environment_text(found: Found, evidence: str) -> str:
-    """A file to be sourced: NCCL's variables as they are, options of the step as COMMWALL_… words.
-
-    Args:
-        found: the outcome.
-        evidence: name of the file beside it.
-    """
-    told, best = found.evidence, found.best
-    head = [
-        f"# {told.workload.model} {told.workload.preset} on {told.platform.name}, "
-        f"{told.ended_at:%Y-%m-%d}: {told.best or 'nothing was faster than the plain step'}",
-        *([f"# {significant(told.gain, 3)} times as fast as the plain step"] if told.gain else []),
-        f"# evidence: {evidence}",
-    ]
-    own = dict(best.variables) if best else {}
-    chosen = best.mitigation.chosen if best and best.mitigation else {}
-    own |= {f"COMMWALL_{name.upper()}": str(value).lower() for name, value in chosen.items()}
-    return "\n".join([*head, *(f"export {k}={shlex.quote(v)}" for k, v in own.items())]) + "\n"
 
 
 def _too_short(candidates: int, within_s: float, needed_s: float) -> PlanError:

@@ -17,6 +17,7 @@ from commwall.report.decision.figure import Row, Sides, spread_evenly
 from commwall.report.decision.money import money_lines
 from commwall.report.decision.words import far_words, row_words, sure_lines
 from commwall.report.energy import NOT_COUNTED
+from commwall.report.machines import machine_text
 from commwall.report.money import MoneyPage
 from commwall.report.narrative import measured_text, not_covered_lines
 from commwall.report.overview import Answer, capital, lowered, why_no_verdict
@@ -274,7 +275,7 @@ def _provenance(analysis: Analysis) -> str:
     plan, records = analysis.evidence.plan, analysis.evidence.records
     parts = [tr("campaign {name}", name=analysis.evidence.index.campaign)]
     if plan:
-        parts.append(plan.machine)
+        parts.append(machine_text(plan.machine))
     if records:
         parts.append(tr("measured {dates} (UTC)", dates=measured_text(records)))
         parts.append(trn("{n} record", "{n} records", len(records)))

@@ -17,6 +17,7 @@ from commwall.analysis.wording import sentence
 from commwall.language.translate import tr, tr_later
 from commwall.records.ladders import ladders
 from commwall.records.todo import Finding
+from commwall.report.machines import machine_text
 from commwall.report.narrative import not_covered_lines, provenance_rows
 from commwall.report.overview import Answer, answer_of, answers, floor_text, why_no_verdict
 from commwall.report.pages import DECISION, pages_for
@@ -91,7 +92,7 @@ def entry_of(chapter: Chapter, analysis: Analysis) -> Entry:
     held, planned = f"{len(analysis.evidence.records):,}", f"{len(index.findings):,}"
     return Entry(
         chapter=chapter,
-        machine=plan.machine if plan else "",
+        machine=machine_text(plan.machine) if plan else "",
         state=tr("{held} of {planned} planned records measured", held=held, planned=planned),
         weight=weight_of(analysis),
         headlines=tuple(_headlines(analysis)),

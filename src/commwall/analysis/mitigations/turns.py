@@ -1,0 +1,175 @@
+"""Steps with something tried and the unmitigated steps they are held against, round by round.
+
+Layer: analysis. Reads no file. An option of the step is held against the unmitigated step of its
+own launch. NCCL's variables are read once a process: a platform that sets more of them than another
+on the same way is that one with the variables tried, and its steps are held against the unmitigated
+step of the other platform in the same round.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from commwall.analysis.mitigations.record_values import Timing, timing
+from commwall.analysis.names import Quantity
+from commwall.analysis.pairs import Cell
+from commwall.schema.base import canonical_json
+from commwall.schema.case import TrainingCase
+from commwall.schema.mitigation import Mitigation, StepCase
+from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.treatment import EmulatedLink, NcclVariables
+from commwall.schema.workload import Workload
+
+Settings = tuple[tuple[str, str], ...]
+"""NCCL variables and their values."""
+Key = tuple[str, str, int]
+"""Platform, workload, round."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What is tried: options of the step, NCCL variables, or both."""
+
+    mitigation: Mitigation | None
+    settings: Settings = ()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One round of it."""
+
+    cell: Cell
+    """The record with what is tried."""
+    baseline: str
+    """Platform of the unmitigated step."""
+    plain: Timing
+    mitigated: Timing
+
+    @property
+    def place(self) -> Key:
+        """Where the unmitigated step was taken."""
+        return (self.baseline, *workload_round(self.cell))
+
+
+Group = tuple[str, str, str, Tried]
+"""Baseline, workload, case (none for variables alone, which several cases tell), what is tried."""
+
+
+class Turns:
+    """Of all usable records of a campaign.
+
+    Args:
+        plan: of the campaign; None has no platforms to hold against each other.
+        cells: its records.
+    """
+
+    def __init__(self, plan: Plan | None, cells: Iterable[Cell]) -> None:
+        own = tuple(cells)
+        self.plain = plain_timings(own)
+        """Unmitigated steps by platform, workload and round."""
+        self._tuned = tuned_platforms(plan) if plan else {}
+        groups: dict[Group, dict[int, Turn]] = {}
+        for cell in own:
+            for group, turn in self._of(cell):
+                groups.setdefault(group, {}).setdefault(cell.record.id.round, turn)
+        self.groups = {group: tuple(rounds.values()) for group, rounds in groups.items()}
+
+    def _of(self, cell: Cell) -> Iterator[tuple[Group, Turn]]:
+        """What one record tells, and to which group it belongs."""
+        sides = _sides(cell)
+        if sides is None:
+            return
+        assert isinstance(cell.record.case, StepCase)  # no other has sides
+        mine, place = cell.record.id, workload_round(cell)
+        plain, mitigated = sides
+        option = cell.record.case.mitigation
+        if mine.platform not in self._tuned:
+            turn = Turn(cell, mine.platform, plain, mitigated)
+            yield (mine.platform, place[0], mine.case, Tried(option)), turn
+            return
+        base, settings = self._tuned[mine.platform]
+        held_against = self.plain.get((base, *place))
+        if held_against:
+            alone = self.plain[(mine.platform, *place)]
+            yield (base, place[0], "", Tried(None, settings)), Turn(cell, base, held_against, alone)
+            turn = Turn(cell, base, held_against, mitigated)
+            yield (base, place[0], mine.case, Tried(option, settings)), turn
+
+
+def tuned_platforms(plan: Plan) -> dict[str, tuple[str, Settings]]:
+    """Platforms that set more NCCL variables than another on the same way: the other, and what
+    they set besides. Of several others it is the nearest, which sets most itself.
+    """
+    return {
+        own.name: (base.name, tuple(sorted(_variables(own).items() - _variables(base).items())))
+        for own in plan.platforms
+        if (base := _base_of(own, plan.platforms))
+    }
+
+
+def _base_of(own: PlannedPlatform, platforms: Iterable[PlannedPlatform]) -> PlannedPlatform | None:
+    others = [
+        each
+        for each in platforms
+        if _stage(each) == _stage(own) and _variables(each).items() < _variables(own).items()
+    ]
+    return max(others, key=lambda each: len(_variables(each)), default=None)
+
+
+def _stage(platform: PlannedPlatform) -> tuple[object, ...]:
+    """What platforms must share besides variables; an emulated link has no others like it."""
+    link = platform.name if isinstance(platform.treatment, EmulatedLink) else platform.path
+    return platform.device, platform.world_size, platform.nodes, link
+
+
+def _variables(platform: PlannedPlatform) -> dict[str, str]:
+    treatment = platform.treatment
+    return treatment.variables if isinstance(treatment, NcclVariables) else {}
+
+
+def plain_timings(cells: Iterable[Cell]) -> dict[Key, Timing]:
+    """The unmitigated step: median over the cases of this suite that have it, or the training case
+    where none has.
+    """
+    found: dict[Key, list[Timing]] = {}
+    trained: dict[Key, Timing] = {}
+    for cell in cells:
+        sides, case = _sides(cell), cell.record.case
+        step_s = cell.derived.values.get(Quantity("step_time_s", "full"))
+        if sides:
+            key = (cell.record.id.platform, *workload_round(cell))
+            found.setdefault(key, []).append(sides[0])
+        elif isinstance(case, TrainingCase) and step_s and not cell.refusals:
+            samples = case.batch_per_gpu * cell.record.platform.world_size
+            key = (cell.record.id.platform, *workload_round(cell))
+            trained[key] = Timing(step_s / samples, None)
+    return trained | {key: _middle(timings) for key, timings in found.items()}
+
+
+def _middle(timings: list[Timing]) -> Timing:
+    """One for all: the median time, and the mean energy of those that have one."""
+    energies = [t.energy_j_per_sample for t in timings if t.energy_j_per_sample]
+    time_s = median(t.sample_time_s for t in timings)
+    return Timing(time_s, fmean(energies) if energies else None)
+
+
+def _sides(cell: Cell) -> tuple[Timing, Timing] | None:
+    """The step without and the step with a mitigation of a usable record of kind step."""
+    if cell.refusals or not isinstance(cell.record.case, StepCase):
+        return None
+    plain, mitigated = (timing(cell.record, leg) for leg in ("full", "mitigated"))
+    if isinstance(plain, str) or isinstance(mitigated, str):
+        return None
+    return plain, mitigated
+
+
+def workload_round(cell: Cell) -> tuple[str, int]:
+    """What is trained, and the round."""
+    case = cell.record.case
+    assert isinstance(case, Workload)  # others train nothing
+    return workload_key(case), cell.record.id.round
+
+
+def workload_key(case: Workload) -> str:
+    """Canonical text of what is trained."""
+    return canonical_json(case.identity)
