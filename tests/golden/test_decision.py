@@ -20,8 +20,10 @@ from commwall.report.decision.content import (
 )
 from commwall.report.decision.figure import MOST_ROWS, Row, decision_figure, spread_evenly
 from commwall.report.decision.page import DecisionPage, open_decision
+from commwall.report.decision.page import figure as shown_figure
 from commwall.report.decision.words import NOTHING_USED, ONE_ROUND
 from commwall.report.overview import NO_FLOOR
+from commwall.report.style import NARROW_IN
 from commwall.schema.plan import Comparison, Plan
 from tests.golden import build, gpus, many, replica, splits
 from tests.golden.test_money import assume
@@ -122,12 +124,15 @@ def test_the_sample_of_two_gpus_decides_nothing(tmp_path: Path) -> None:
     layout, campaign = Layout(tmp_path), "gpu-sample-655c9664"
     shutil.copytree(REPOSITORY / "results" / campaign, layout.campaign_dir(campaign))
     write_index(layout, campaign)
+    assume(layout.root)
     told = opened(layout, campaign).decision
     assert told.answers[0].verdict.startswith(
         "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 (resnet-50-b64) to "
         "2.25 (bert-large-s128-b32); transformer"
     )
     assert NO_FLOOR in told.answers[0].details
+    (by_workload,) = (line for line in told.money if line.startswith("Rented, by workload: "))
+    assert " for 3" in by_workload and "each as if its speed-up were exact" in by_workload
     assert {row.winner for row in told.figure} == {None} and len(told.figure) == 3
 
 
@@ -255,3 +260,11 @@ def test_the_same_in_chinese(of_many: Decision, tmp_path: Path) -> None:
         replace(row, words="") for row in of_many.figure
     ]
     assert told.question != of_many.question
+
+
+def test_a_telephone_gets_the_figure_whole_with_its_values(of_gpus: DecisionPage) -> None:
+    rows, sides = of_gpus.decision.figure, of_gpus.decision.axis
+    wide, narrow = (decision_figure(rows, sides, narrow=each) for each in (False, True))
+    assert narrow.get_figwidth() == NARROW_IN < wide.get_figwidth()
+    assert rows[0].words in {text.get_text() for text in narrow.axes[0].texts}
+    assert '<picture><source media="(max-width: 40rem)"' in shown_figure(of_gpus).markup
