@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-SLOW_LAST = ("unit", "contracts", "golden", "notebooks", "site", "torch", "workflow", "e2e", "gpu")
+SLOW_LAST = (
+    *("unit", "contracts", "golden", "notebooks", "site", "torch", "workflow", "slurm", "e2e"),
+    "gpu",
+)
 """Folders in the order in which a failure is cheapest to learn."""
-MARKED = ("torch", "workflow", "e2e", "gpu")
+MARKED = ("torch", "workflow", "slurm", "e2e", "gpu")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

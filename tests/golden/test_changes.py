@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -12,6 +13,7 @@ from commwall.records.store import model_text, write_atomically
 from commwall.schema.case import TrainingCase
 from commwall.schema.change import CampaignChange, ChangedCell
 from commwall.schema.plan import Plan
+from tests.golden import mitigations, splits
 from tests.golden.build import CAMPAIGN, CASE, FAST, SLOW, plan
 from tests.golden.replica import looked_at
 from tests.golden.update import AFTER, Change, Planned, renamed_case, same, timed, updated, write
@@ -176,6 +178,17 @@ def test_campaigns_with_nothing_in_common_are_told_in_a_few_lines(
     ]
     assert exit_code(root, monkeypatch, "--all") == 3
     assert "missing         bert-renamed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("golden", [splits, mitigations])
+def test_cases_of_every_suite_are_compared_by_what_is_fast_in_them(
+    tmp_path: Path, golden: ModuleType
+) -> None:
+    side = looked_at(golden.write_campaign(tmp_path), golden.CAMPAIGN)
+    assert side.evidence.plan is not None
+    found = compare_campaigns(side, side, 0.03)
+    assert {each.suite for each in found.cells} == {s.suite for s in side.evidence.plan.suites}
+    assert {each.outcome for each in found.cells} == {"cannot tell"}, "none is missing"
 
 
 def test_a_case_that_one_side_has_alone_is_missing(root: Path) -> None:

@@ -72,6 +72,17 @@ def test_energy_of_all_gpus_counts() -> None:
     assert values[Quantity("energy_efficiency_samples_per_wh")] == pytest.approx(3600 * per_j)
 
 
+def test_idle_power_of_other_gpus_than_those_with_energy_tells_nothing() -> None:
+    golden = on_gpus(record(FAST, 1))
+    series = tuple(
+        s.model_copy(update={"rank": None}) if (s.metric, s.rank) == ("idle_power_w", 1) else s
+        for s in golden.series
+    )
+    absent = derive(golden.model_copy(update={"series": series})).absent
+    assert "not of the same GPUs" in absent[Quantity("energy_above_idle_j_per_sample")]
+    assert "not of the same GPUs" in absent[Quantity("efficiency_above_idle_samples_per_wh")]
+
+
 def test_mfu_is_the_share_of_the_peak() -> None:
     # 4e10 in 0.1 s are 4e11 of 1e12 a second
     assert derive(on_gpus(record(FAST, 1)), PEAKS).values[MFU] == pytest.approx(0.4)

@@ -3,8 +3,11 @@
 import json
 import warnings
 from collections.abc import Iterator
+from functools import partial
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 
@@ -12,19 +15,32 @@ from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.report.pages import PAGES
 from commwall.report.render import render
-from tests.golden import gpus, many
+from tests.golden import gpus, many, mitigations, scaling, splits
 from tests.golden.hostile import TEXT, poison
+from tests.golden.update import AFTER, updated, write
 from tests.notebooks.conftest import REPOSITORY
 from tests.notebooks.inline import page
 
+CAMPAIGNS = {
+    **{each.CAMPAIGN: each.write_campaign for each in (many, gpus, splits, mitigations, scaling)},
+    AFTER: partial(write, campaign=AFTER, change=updated),
+}
+"""Campaign -> what writes it below a folder. The last measured what the first did."""
+ELSEWHERE = {
+    "strategies": splits.CAMPAIGN,
+    "inference": splits.CAMPAIGN,
+    "mitigations": mitigations.CAMPAIGN,
+    "scaling": scaling.CAMPAIGN,
+}
+"""Page -> campaign that has what it shows, where `many` has not."""
 SHOWN = (
-    *((many.CAMPAIGN, name) for name in PAGES),
+    *((ELSEWHERE.get(name, many.CAMPAIGN), name) for name in PAGES),
     *((gpus.CAMPAIGN, name) for name in ("summary", "energy", "platforms", "trends")),
 )
 ATTRIBUTES = {
-    *("alt", "aria-current", "aria-label", "charset", "class", "colspan", "content", "href"),
-    *("hreflang", "http-equiv", "id", "lang", "media", "name", "open", "scope", "src", "srcset"),
-    "tabindex",
+    *("alt", "aria-current", "aria-label", "charset", "class", "colspan", "content", "download"),
+    *("href", "hreflang", "http-equiv", "id", "lang", "media", "name", "open", "scope", "src"),
+    *("srcset", "tabindex"),
 }
 TAGS = {
     *("a", "article", "body", "caption", "code", "details", "div", "em", "figcaption", "figure"),
@@ -47,11 +63,11 @@ TAGS = {
     *("th", "thead", "title", "tr", "ul"),
 }
 ADDRESSES = (
-    *("#", "data:image/svg+xml;base64,", "index.html", "compare.html", "provenance.html", "zh/"),
-    *(f"{many.CAMPAIGN}/", f"{gpus.CAMPAIGN}/"),
-    *("decision.pdf", *(f"{name}.html" for name in PAGES)),
+    *("#", "data:image/svg+xml;base64,", "index.html", "provenance.html", "zh/", *CAMPAIGNS),
+    *("compare.html", "compare/", "downloads.html", "downloads/", "decision.pdf"),
+    *(f"{name}.html" for name in PAGES),
 )
-"""How what pages link to and show begins."""
+"""How what pages link to and show begins, whatever leads up to the site's own folder."""
 WORDS = TEXT.partition("\x1b")[0]
 
 
@@ -77,9 +93,8 @@ class Seen(HTMLParser):
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     root = tmp_path_factory.mktemp("checkout")
-    layout = many.write_campaign(root)
-    gpus.write_campaign(root)
-    for campaign in (many.CAMPAIGN, gpus.CAMPAIGN):
+    for campaign, write_campaign in CAMPAIGNS.items():
+        layout = write_campaign(root)
         poison(layout, campaign)
     (root / "notebooks").symlink_to(REPOSITORY / "notebooks")
     with pytest.MonkeyPatch.context() as patch:
@@ -88,13 +103,20 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
 
 
 def check(markup: str) -> None:
+    assert WORDS in harmless(markup).text, "the words are shown"
+
+
+def harmless(markup: str) -> Seen:
+    """What a browser makes of a page, after a look at all that it could do."""
     seen = Seen(markup)
-    assert WORDS in seen.text, "the words are shown"
+    turning = {c for c in unescape(markup) if category(c) in ("Cc", "Cf", "Zl", "Zp")}
+    assert turning <= {"\n"}, "no words turn those beside them"
     assert seen.tags <= TAGS
     assert seen.attributes.keys() <= ATTRIBUTES
     named = (seen.attributes.get(name, set()) for name in ("href", "src", "srcset"))
-    addresses = set().union(*named)
-    assert all(address.startswith(ADDRESSES) for address in addresses)
+    below = {address.replace("../", "") for address in set().union(*named)}
+    assert {address for address in below if not address.startswith(ADDRESSES)} == set()
+    return seen
 
 
 @pytest.mark.parametrize(("campaign", "name"), SHOWN)
@@ -106,10 +128,17 @@ def test_a_page_shows_a_strangers_words_and_no_markup_of_theirs(
         check(page(name, layout.root, campaign))
 
 
-def test_the_landing_page_and_the_tables_take_a_strangers_words(layout: Layout) -> None:
+def test_the_site_and_the_tables_take_a_strangers_words(layout: Layout) -> None:
     assert main(["tables", many.CAMPAIGN]) == 0
-    assert main(["site", many.CAMPAIGN, gpus.CAMPAIGN]) == 0
-    check(layout.landing_path().read_text(encoding="utf-8"))
+    assert main(["site", *CAMPAIGNS]) == 0
+    site = layout.site_dir()
+    seen = {
+        str(path.relative_to(site)): harmless(path.read_text(encoding="utf-8")).text
+        for path in site.rglob("*.html")
+    }
+    assert f"compare/{many.CAMPAIGN}/{AFTER}.html" in seen
+    silent = {Path(path).name for path, text in seen.items() if WORDS not in text}
+    assert silent == {"compare.html"}, "it names campaigns only"
 
 
 def test_a_page_made_by_the_kernel_is_no_other(layout: Layout) -> None:

@@ -51,7 +51,7 @@ def checkout(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Chec
     (checkout.root / NODE).write_text(told, encoding="utf-8")
     slurm = {"node": NODE, "partition": "tests", "gres": "gpu:1", "runtime_min": 5}
     timeouts = {"startup_s": 90, "case_s": 60, "collective_s": 30}
-    checkout.configure(campaigns=["two-nodes"], slurm=slurm, timeouts=timeouts)
+    checkout.configure(campaigns=["two-nodes"], languages=["en"], slurm=slurm, timeouts=timeouts)
     planned = checkout.snakemake("-n", "--", "measure")
     assert planned.code == 0, planned.output
     provisioned = checkout.commwall("provision", "bench")

@@ -2,15 +2,14 @@
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.slurm.cluster import NODES, Cluster
-from tests.workflow.checkout import Checkout, wait_until
-
-pytestmark = pytest.mark.slurm
+from tests.workflow.checkout import Checkout, Run, wait_until
 
 SOON = ("--slurm-init-seconds-before-status-checks", "5", "--slurm-status-command", "squeue")
 MEASURE = "exec .envs/bench/bin/python -m commwall measure {campaign} collectives"
@@ -21,10 +20,10 @@ TOLD = re.compile("DUE TO NODE FAILURE|accident: node lost")
 """By Slurm, which ends the job, or by srun before that, which ends the launch: an accident."""
 
 
-def records(checkout: Checkout) -> dict[str, dict[str, Any]]:
-    """Platform -> its record."""
-    found = checkout.root.glob("results/*/records/*/collectives/all-reduce/r01.json")
-    return {path.parts[-4]: json.loads(path.read_text(encoding="utf-8")) for path in found}
+def records(checkout: Checkout) -> dict[tuple[str, str], dict[str, Any]]:
+    """(suite, platform) -> its record."""
+    found = checkout.root.glob("results/*/records/*/*/*/r01.json")
+    return {(p.parts[-3], p.parts[-4]): json.loads(p.read_text(encoding="utf-8")) for p in found}
 
 
 def launches(checkout: Checkout) -> list[Path]:
@@ -32,13 +31,19 @@ def launches(checkout: Checkout) -> list[Path]:
     return list(checkout.root.glob("logs/measure_suite/*/collectives/r01-*.log"))
 
 
-def lose_a_node_while_it_measures(cluster: Cluster, checkout: Checkout) -> None:
+def name_of(checkout: Checkout) -> str:
+    """Identifier of the campaign."""
     (plan,) = checkout.root.glob("results/two-nodes-*/plan.json")
-    command = MEASURE.format(campaign=plan.parent.name)
+    return plan.parent.name
+
+
+def lose_a_node_while_it_measures(cluster: Cluster, checkout: Checkout) -> None:
+    command = MEASURE.format(campaign=name_of(checkout))
     output = checkout.root / "job.out"
     whole = ("--nodes=2", "--exclusive", "--no-requeue")
     place = (f"--chdir={checkout.root}", f"--output={output}")
-    cluster.ask("sbatch", *whole, *place, f"--wrap={command}")
+    locks = f"--export=ALL,COMMWALL_LOCKS={checkout.environment()['COMMWALL_LOCKS']}"
+    cluster.ask("sbatch", *whole, *place, locks, f"--wrap={command}")
     wait_until(lambda: len(launches(checkout)) == len(PLATFORMS) and cluster.works_on(LAST), 90)
     cluster.lose_node(LAST)
     wait_until(lambda: not cluster.runs_a_job(), 60)
@@ -49,15 +54,35 @@ def lose_a_node_while_it_measures(cluster: Cluster, checkout: Checkout) -> None:
     cluster.wait_idle()
 
 
-def test_a_lost_node_costs_its_launch_and_the_next_run_goes_on(
-    cluster: Cluster, checkout: Checkout
-) -> None:
+@dataclass(frozen=True)
+class Campaign:
+    """What there was after a node was lost, and how the next run ended."""
+
+    checkout: Checkout
+    kept: set[tuple[str, str]]
+    """Records that were there after the loss, as (suite, platform)."""
+    run: Run
+    """To the page that has every verdict."""
+
+
+@pytest.fixture(scope="module")
+def campaign(cluster: Cluster, checkout: Checkout) -> Campaign:
+    """The campaign after a lost node and a run to its summary, one page for the time of all."""
     lose_a_node_while_it_measures(cluster, checkout)
-    assert len(records(checkout)) == 1, "what was measured before is kept"
-    run = checkout.snakemake("--profile", "profiles/slurm", *SOON, "--", "tables")
-    assert run.code == 0, run.output
-    found = records(checkout)
-    assert found.keys() == PLATFORMS
+    kept = {*records(checkout)}
+    summary = f"results/{name_of(checkout)}/notebooks/summary.html"
+    run = checkout.snakemake("--profile", "profiles/slurm", *SOON, "--", summary)
+    return Campaign(checkout, kept, run)
+
+
+def test_a_lost_node_costs_its_launch_and_the_next_run_goes_on(campaign: Campaign) -> None:
+    assert len(campaign.kept) == 1, "what was measured before"
+    assert campaign.run.code == 0, campaign.run.output
+
+
+def test_both_suites_are_measured_between_nodes_of_one_kind(campaign: Campaign) -> None:
+    found = records(campaign.checkout)
+    assert found.keys() == {(s, p) for s in ("collectives", "training") for p in PLATFORMS}
     for record in found.values():
         assert record["status"]["state"] == "ok", record["status"]
         assert record["platform"]["nodes"] == len(NODES)
@@ -66,4 +91,12 @@ def test_a_lost_node_costs_its_launch_and_the_next_run_goes_on(
         variables, runtime = record["software"]["variables"], record["software"]["runtime"]
         assert len(runtime["device_names"]) == len(NODES)
         assert variables["OMP_NUM_THREADS"] == str(runtime["threads_per_rank"]), "the workers' own"
-    assert list(checkout.root.glob("results/two-nodes-*/tables/ratios.csv"))
+
+
+def test_the_report_tells_of_the_network_between_nodes(campaign: Campaign) -> None:
+    published = campaign.checkout.commwall("site")
+    assert published.returncode == 0, published.stderr
+    folder = campaign.checkout.root / "results/site" / name_of(campaign.checkout)
+    for page in ("index.html", "summary.html"):
+        text = (folder / page).read_text(encoding="utf-8")
+        assert "network between nodes" in text and "bert" in text

@@ -29,3 +29,8 @@ def test_what_was_not_measured_is_folded_by_suite_below_what_was_refused() -> No
     assert folded.count("missing: no record") == 5
     few = "".join(part.markup for part in gap_lists(missing[:2]))
     assert "<details>" not in few and few.count("missing: no record") == 2
+
+
+def test_no_text_turns_or_hides_what_stands_beside_it() -> None:
+    markup = paragraph("A is \u202erewols\u202c, \x1b[2Jb\x85\u2028, 双　卡\n").markup
+    assert markup == '<p class="">A is \ufffdrewols\ufffd, \ufffd[2Jb\ufffd\ufffd, 双　卡\n</p>'

@@ -202,6 +202,25 @@ def test_more_tags_than_any_page_has_are_refused(monkeypatch: pytest.MonkeyPatch
         content_of_page("<li>" * 12)
 
 
+def test_the_largest_page_is_taken_and_a_byte_more_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_bytes(b" " * (16 * 2**20))
+    assert review(path, path).same
+    with path.open("ab") as file:
+        file.write(b" ")
+    with pytest.raises(ReviewError, match="more than 16,777,216 byte"):
+        review(path, path)
+
+
+def test_as_many_pages_as_a_report_may_have_are_taken_and_one_more_is_not(tmp_path: Path) -> None:
+    for number in range(2000):
+        (tmp_path / f"{number}.html").touch()
+    assert len(review(tmp_path, tmp_path).pages) == 2000
+    (tmp_path / "more.html").touch()
+    with pytest.raises(ReviewError, match="2,001 pages"):
+        review(tmp_path, tmp_path)
+
+
 def test_a_reference_to_no_character_is_none() -> None:
     assert content_of_page(f"<p>&#{'9' * 5000};</p>").sentences[0].text == "\ufffd;"
 

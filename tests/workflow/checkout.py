@@ -181,6 +181,10 @@ class Checkout:
         """(platform, round) -> round identifier."""
         return {cell: text["id"]["round_id"] for cell, text in self._texts().items()}
 
+    def keys(self) -> set[str]:
+        """Freshness keys of these records."""
+        return {text["protocol"]["freshness_key"] for text in self._texts().values()}
+
     def _texts(self) -> dict[tuple[str, int], dict[str, Any]]:
         folder = self.root / "results" / self.campaign / "records"
         return {

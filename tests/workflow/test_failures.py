@@ -67,6 +67,24 @@ def test_one_of_a_pair_gone_plus_an_accident(warm: Checkout) -> None:
     assert len({warm.round_ids()[platform, 2] for platform in PLATFORMS}) == 1
 
 
+@pytest.mark.parametrize(
+    ("act", "cause"), [("nccl_fails", "launch_failed"), ("gpu_gone", "gpu_lost")]
+)
+def test_what_nccl_or_a_lost_gpu_ended_is_no_outcome_and_repeated(
+    warm: Checkout, act: str, cause: str
+) -> None:
+    before = warm.records()
+    warm.path("slow", 2).unlink()
+    warm.wish({"act": act, "platform": "slow", "round": 2})
+    assert warm.measure().code != 0
+    assert [accident["cause"] for accident in warm.attempt["accidents"]] == [cause]
+    assert set(warm.records()) == ALL - {("slow", 2)}
+    warm.wish()
+    run = warm.measure()
+    assert run.code == 0, run.output
+    assert warm.measured_since(before) == ROUND_2
+
+
 @pytest.mark.alone
 def test_hang_is_ended_and_repeated(warm: Checkout) -> None:
     warm.configure(timeouts={"startup_s": 2, "case_s": 2, "collective_s": 1})

@@ -2,11 +2,12 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.checkout import Checkout, finish, make_newer, wait_until
+from tests.workflow.checkout import Checkout, edit, finish, make_newer, wait_until
 from tests.workflow.disk import fill, read_only, small_disk
 from tests.workflow.kills import DIES_WITHIN_S
 from tests.workflow.test_rerun import ALL, ROUND_1, ROUND_2
@@ -14,6 +15,7 @@ from tests.workflow.test_rerun import ALL, ROUND_1, ROUND_2
 pytestmark = pytest.mark.beside
 
 DAY_S = 86_400
+INSTALLER = "src/commwall/host/environments.py"
 
 
 def _completes(checkout: Checkout, kept: dict[tuple[str, int], str]) -> None:
@@ -57,6 +59,27 @@ def test_of_two_runs_that_start_at_once_one_measures(warm: Checkout) -> None:
     assert second.code != 0 and "Busy" in second.output and second.jobs == {}
     assert warm.measured_since(kept) == ROUND_2
     assert warm.measure().jobs == {}
+
+
+def test_a_lock_that_changes_while_a_campaign_is_measured_mixes_nothing(fresh: Checkout) -> None:
+    """With an environment of the lock's, but for its packages, which are adopted."""
+    made, adopting = fresh.root / INSTALLER, f"_adopt(Path({sys.executable!r}), folder)"
+    edit(made, " _install(root, name, folder, log, say)", f" {adopting}")
+    fresh.configure(environments={})
+    fresh.wish({"act": "sleep", "round": 1, "platform": "slow", "seconds": 3})
+    process = fresh.start("--cores", "2", "measure")
+    wait_until(fresh.begun, 60)
+    lock = fresh.root / "envs/bench.lock"
+    edit(lock, "typer==", "typer==1")
+    changed = finish(process)
+    assert changed.code == 0, changed.output
+    before, keys = fresh.records(), fresh.keys()
+    assert set(before) == ALL and len(keys) == 1, "what ran when it changed has measured all"
+    again = fresh.measure()
+    assert again.code == 0, again.output
+    assert "provision_environment" in again.started
+    assert fresh.measured_since(before) == ALL
+    assert len(fresh.keys()) == 1 and not fresh.keys() & keys
 
 
 @pytest.mark.parametrize("begun", [False, True], ids=["from the start", "while measuring"])

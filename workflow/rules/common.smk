@@ -83,6 +83,18 @@ def looked_at(wildcards) -> list[str]:
     return states + wanted
 
 
+def bench_environment(wildcards) -> str:
+    """The environment of a suite, which is no reason to measure where nothing is due.
+
+    A rebuilt environment from the same lock changes no number; another lock changes the freshness
+    key, and with it the state. Where work is due it is no ancient input: of a job whose ancient
+    input is made anew, Snakemake asks for no other reason to run.
+    """
+    manifest = ".envs/bench/manifest.json"
+    state = read_state(Path(".cw", wildcards.c, f"{wildcards.suite}.state"))
+    return manifest if state.due else ancient(manifest)
+
+
 def tables_of(c: str) -> list[str]:
     """Tidy tables of a campaign."""
     names = ("measurements", "rounds", "sizes", "ratios")

@@ -8,9 +8,7 @@ outputs, because Snakemake deletes the outputs of a job that runs again or fails
 rule measure_suite:
     input:
         state=".cw/{c}/{suite}.state",
-        # A rebuilt environment from the same lock changes no number; another lock changes
-        # the freshness key, and with it the state.
-        environment=ancient(".envs/bench/manifest.json"),
+        environment=bench_environment,
     output:
         attempt="results/{c}/attempts/{suite}.json",
     log:

@@ -173,6 +173,8 @@ def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | Non
                 return own or of_some_gpus(metric_id, count, gpus)
     if formula.metric_id == "exchange_busbw_bytes_per_s":
         return _why_no_exchange(record)
+    if formula.metrics == ABOVE_IDLE and whole_energy(record).above_idle_j is None:
+        return own or tr("energy and idle power are not of the same GPUs")
     if formula.metric_id == PER_WH_ABOVE_IDLE and _energy_above_idle(record) <= 0:
         return tr("the GPUs took no more than before the launch")
     return None

@@ -16,6 +16,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import NoReturn, TextIO
 
 from commwall.schema.errors import CommwallError, ConfigError
+from commwall.schema.printable import LINES, printable
 
 EXIT_REFUSED = 2
 """The input or the machine does not allow it; nothing was begun."""
@@ -68,9 +69,7 @@ class Printable(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write a text; each character that is neither printable nor a line's end is replaced."""
-        if not text.isprintable():
-            text = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-        return self._stream.write(text)
+        return self._stream.write(printable(text, kept=LINES))
 
     def flush(self) -> None:
         """Hand on what was written."""

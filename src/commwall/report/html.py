@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 from commwall.language.translate import listed, tr
+from commwall.schema.printable import LINES, printable
 
 _CODE = re.compile("`([^`\n]+)`")
 
@@ -35,19 +36,24 @@ class Group:
     """CSS class and cells of each row; with fewer cells than heads the last one spans the rest."""
 
 
+def escaped(text: str) -> str:
+    """A text as a page may show it: no markup, and nothing that turns what stands beside it."""
+    return escape(printable(text, kept=LINES))
+
+
 def paragraph(text: str, kind: str = "") -> Html:
     """One paragraph; `kind` is its CSS class."""
-    return Html(f'<p class="{escape(kind)}">{_inline(text)}</p>')
+    return Html(f'<p class="{escaped(kind)}">{_inline(text)}</p>')
 
 
 def code(text: str) -> Html:
     """Something to type."""
-    return Html(f"<pre><code>{escape(text)}</code></pre>")
+    return Html(f"<pre><code>{escaped(text)}</code></pre>")
 
 
 def heading(text: str) -> Html:
     """A heading below the page's title."""
-    return Html(f"<h2>{escape(text)}</h2>")
+    return Html(f"<h2>{escaped(text)}</h2>")
 
 
 def bullets(lines: Iterable[str]) -> Html:
@@ -59,7 +65,7 @@ def bullets(lines: Iterable[str]) -> Html:
 def links(targets: Iterable[tuple[str, str]]) -> Html:
     """A list of links; each an address and its words."""
     items = "".join(
-        f'<li><a href="{escape(address)}">{escape(words)}</a></li>' for address, words in targets
+        f'<li><a href="{escaped(address)}">{escaped(words)}</a></li>' for address, words in targets
     )
     return Html(f"<ul>{items}</ul>")
 
@@ -92,30 +98,31 @@ def refused_cells(reason: str, cases: Sequence[str], *, of: int) -> tuple[str, s
 
 def folded(title: str, content: Html) -> Html:
     """Content that a reader opens; its title stays in sight."""
-    return Html(f"<details><summary>{escape(title)}</summary>{content.markup}</details>")
+    return Html(f"<details><summary>{escaped(title)}</summary>{content.markup}</details>")
 
 
 def joined(parts: Iterable[Html], kind: str = "") -> Html:
     """Several pieces in one block of the CSS class `kind`."""
-    return Html(f'<div class="{escape(kind)}">{"".join(part.markup for part in parts)}</div>')
+    return Html(f'<div class="{escaped(kind)}">{"".join(part.markup for part in parts)}</div>')
 
 
 def _inline(text: str) -> str:
     """Escaped text; what stands between backticks is code."""
-    return _CODE.sub(r"<code>\1</code>", escape(text))
+    return _CODE.sub(r"<code>\1</code>", escaped(text))
 
 
 def _table(heads: Sequence[str], bodies: str, caption: str) -> Html:
     """A table that the keyboard can scroll, too."""
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
+    title = f"<caption><span>{escaped(caption)}</span></caption>"
     return Html(
-        f'<div class="scroll" tabindex="0"><table><caption><span>{escape(caption)}</span></caption>'
+        f'<div class="scroll" tabindex="0"><table>{title}'
         f"<thead><tr>{head}</tr></thead>{bodies}</table></div>"
     )
 
 
 def _group(group: Group, columns: int) -> str:
-    text = escape(group.title)
+    text = escaped(group.title)
     head = f'<tr class="group"><th scope="rowgroup" colspan="{columns}">{text}</th></tr>'
     title = head if group.title else ""
     rows = "".join(_row(cells, kind, columns) for kind, cells in group.rows)
@@ -128,5 +135,5 @@ def _row(cells: Sequence[str], kind: str = "", columns: int = 0) -> str:
     if columns > len(cells):
         span = f'<td colspan="{columns - len(cells) + 1}">{_inline(others[-1])}</td>'
         data = "".join(f"<td>{_inline(text)}</td>" for text in others[:-1]) + span
-    start = f'<tr class="{escape(kind)}">' if kind else "<tr>"
-    return f'{start}<th scope="row">{escape(first)}</th>{data}</tr>'
+    start = f'<tr class="{escaped(kind)}">' if kind else "<tr>"
+    return f'{start}<th scope="row">{escaped(first)}</th>{data}</tr>'

@@ -9,7 +9,6 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.language.translate import quantity_text, spoken, tr
-from commwall.report.html import Html, paragraph
+from commwall.report.html import Html, escaped, paragraph
 from commwall.report.wrapping import columns_of, wrapped
 from commwall.schema.metric import Metric
 
@@ -134,8 +133,8 @@ def picture(
         if not words:
             return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
-    words = escape(tr(caption))  # notebooks write theirs in English
-    seen = escape(spoken_instead) or words
+    words = escaped(tr(caption))  # notebooks write theirs in English
+    seen = escaped(spoken_instead) or words
     shown = f'<img alt="{seen}" src="{_address(figure)}">'
     if narrow:
         source = f'<source media="(max-width: 40rem)" srcset="{_address(narrow)}">'

@@ -12,6 +12,11 @@ from commwall.process import die_with_parent
 from commwall.workers.control import BEGUN_PATH, DEFAULT_CASE_S, wishes
 from commwall.workers.training import result_of
 
+GPU_GONE = "AcceleratorError: CUDA error: uncorrectable ECC error encountered"
+NCCL_FAILED = (
+    "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1, ncclRemoteError"
+)
+
 
 def main() -> None:
     """Run all cases of the request."""
@@ -33,9 +38,17 @@ def _obey(wanted: dict[str, dict[str, Any]], case: str, folder: Path) -> None:
     if "kill" in wanted:
         os.kill(os.getpid(), signal.SIGKILL)
     if "out_of_memory" in wanted:
-        outcome = {"case": case, "status": "failed", "cause": "out_of_memory", "detail": "rank 0"}
-        _put(folder / f"{case}.rank0.failed.json", outcome)
-        sys.exit(1)
+        _fail(folder, case, "out_of_memory", "rank 0")
+    if "gpu_gone" in wanted:  # a rank takes it for an error of its case
+        _fail(folder, case, "error", GPU_GONE)
+    if "nccl_fails" in wanted:
+        sys.exit(NCCL_FAILED)
+
+
+def _fail(folder: Path, case: str, cause: str, detail: str) -> None:
+    outcome = {"case": case, "status": "failed", "cause": cause, "detail": detail}
+    _put(folder / f"{case}.rank0.failed.json", outcome)
+    sys.exit(detail)
 
 
 def _put(path: Path, value: dict[str, Any]) -> None:

@@ -15,7 +15,18 @@ from commwall.analysis.changes.matching import (
     platforms_of,
     side_of,
 )
-from commwall.analysis.names import BUSBW, LATENCY, MEMORY_BANDWIDTH, PRIMARY, Quantity
+from commwall.analysis.names import (
+    BUSBW,
+    DECODE_TOKENS,
+    LATENCY,
+    MEMORY_BANDWIDTH,
+    MITIGATED,
+    PREFILL_TOKENS,
+    PRIMARY,
+    STRATEGY_TOKENS,
+    UNMITIGATED,
+    Quantity,
+)
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts import Verdict
 from commwall.language.translate import clauses, tr, tr_later
@@ -28,6 +39,9 @@ SPEEDS: dict[SuiteName, tuple[Quantity, ...]] = {
     "training": (PRIMARY,),
     "collectives": (BUSBW, LATENCY),
     "memory": (MEMORY_BANDWIDTH,),
+    "strategies": (STRATEGY_TOKENS,),
+    "inference": (DECODE_TOKENS, PREFILL_TOKENS),
+    "mitigations": (MITIGATED, UNMITIGATED),
 }
 """What can become faster or slower."""
 ONE_ROUND = tr_later("a campaign with one round has no interval")
@@ -60,8 +74,19 @@ def compare_campaigns(before: Analysis, after: Analysis, tolerance: float) -> Ca
 def _value_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
     for match in cases:
         for platform in platforms_of(two, match):
-            for quantity in SPEEDS[match.suite]:
+            for quantity in _speeds(two, match):
                 yield _value_cell(two, match, platform, quantity)
+
+
+def _speeds(two: Two, match: Match) -> list[Quantity]:
+    """What can become faster or slower of a case."""
+    cases = (
+        side.plan.suite(match.suite).cases[name]
+        for side, name in zip(two.sides, match.names, strict=True)
+        if name
+    )
+    case = next(cases)
+    return [quantity for quantity in SPEEDS[match.suite] if quantity.concerns(case)]
 
 
 def _value_cell(two: Two, match: Match, platform: str, quantity: Quantity) -> ChangedCell:
@@ -79,7 +104,7 @@ def _ratio_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
     """Ratios that both campaigns ask for."""
     for match in cases:
         for pair in two.before.plan.comparisons:
-            for quantity in SPEEDS[match.suite]:
+            for quantity in _speeds(two, match):
                 before, after = (
                     side.verdict(match.suite, name, quantity, (pair.a, pair.b)) if name else None
                     for side, name in zip(two.sides, match.names, strict=True)

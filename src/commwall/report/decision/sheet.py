@@ -21,6 +21,7 @@ from commwall.report.decision.page import open_decision
 from commwall.report.pages import DECISION
 from commwall.report.render import TEMPLATES
 from commwall.report.style import chinese_typeface, figure_svg
+from commwall.schema.printable import printable
 
 TEMPLATE = TEMPLATES / "decision.typ"
 HEADS = {
@@ -91,9 +92,9 @@ def sheet_data(decision: Decision) -> dict[str, Any]:
 
 
 def _printable(value: Any) -> Any:
-    """The same with a mark for each character that is none to print: it could turn the text."""
+    """The same, its texts as they may be shown."""
     if isinstance(value, str):
-        return "".join(c if c.isprintable() else "\ufffd" for c in value)
+        return printable(value)
     if isinstance(value, dict):
         return {key: _printable(each) for key, each in value.items()}
     return [_printable(each) for each in value] if isinstance(value, list | tuple) else value

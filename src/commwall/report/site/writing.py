@@ -19,6 +19,7 @@ from commwall.report.site.contents import Chapter, Contents, Rendered
 from commwall.report.site.downloads import copy
 from commwall.report.site.frame import Frame
 from commwall.report.site.places import LANDING, Place
+from commwall.schema.printable import LINES, printable
 from commwall.schema.units import size_text
 
 STYLES = {"page": "page.css", "site": "site/site.css"}
@@ -89,6 +90,7 @@ def templates() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -102,6 +104,13 @@ def templates() -> Environment:
         styles={name: Markup(css) for name, css in styles.items()},
     )
     return environment
+
+
+def _shown(value: object) -> object:
+    """What a template puts into a page; it escapes what is no markup yet."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value, kept=LINES)
+    return value
 
 
 def _anchored(content: Html, name: str) -> Markup:
