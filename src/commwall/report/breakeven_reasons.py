@@ -25,7 +25,7 @@ def why_outside(page: Page) -> Iterator[str]:
 
 
 def _unlike_clocks(page: Page) -> dict[tuple[str, str], str]:
-    """Why nothing is known of what a case hides on a platform, by both."""
+    """Case and platform -> why a round does not tell what was hidden: mostly, other clocks."""
     return {
         (cell.record.id.case, cell.record.id.platform): cell.derived.absent[OVERLAP]
         for cell in page.analysis.cells
@@ -36,7 +36,8 @@ def _unlike_clocks(page: Page) -> dict[tuple[str, str], str]:
 def _why_outside(row: dict[str, Any], unlike: Mapping[tuple[str, str], str]) -> str:
     """The known reason, shown by the shares hidden; or why these are not known."""
     for side in SIDES:
-        if why := unlike.get((row["case"], row[side])):
+        why = unlike.get((row["case"], row[side]))
+        if why and pd.isna(row[f"hidden_{side}_percent"]):
             return tr(
                 "{case} lies {standing} the band; how much was hidden over {link} is not known: "
                 "{why}.",

@@ -73,8 +73,10 @@ def _once(analysis: Analysis, found: Sequence[Prediction]) -> Sequence[Predictio
 
 
 def yardsticks(analysis: Analysis) -> Yardsticks | None:
-    """What predictions between platforms that differ are worth; None where none can be held
-    against a measured step of the source, too."""
+    """What predictions between platforms that differ are worth.
+
+    None where no step was measured on both source and target.
+    """
     found = analysis.steps.predictions if analysis.steps else ()
     steps_s = {(p.place.case, p.place.target): geometric_mean(p.measured_s)
                for p in found if isinstance(p, StepPrediction) and p.measured_s}  # fmt: skip
@@ -88,7 +90,7 @@ def yardsticks(analysis: Analysis) -> Yardsticks | None:
     ]
     if not rows:
         return None
-    gains = [_gains(*row) for row in rows]
+    gains = [_gains(predicted_s, source_s, target_s) for predicted_s, _, source_s, target_s in rows]
     return Yardsticks(
         n=len(rows),
         gain_percent=median(measured for _, measured in gains),
@@ -98,7 +100,7 @@ def yardsticks(analysis: Analysis) -> Yardsticks | None:
     )
 
 
-def _gains(predicted_s: float, _: float, source_s: float, target_s: float) -> tuple[float, float]:
+def _gains(predicted_s: float, source_s: float, target_s: float) -> tuple[float, float]:
     """Gain of the faster of both links, predicted and measured: the other step over its own [%]."""
     power = 1 if source_s >= target_s else -1
     predicted, measured = ((source_s / s) ** power for s in (predicted_s, target_s))
