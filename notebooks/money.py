@@ -36,7 +36,8 @@ money.verdict_table(page)
 picture(
     money.results_picture(page),
     "Mark = median, line = interval of the draws, right = share of the draws in which the faster "
-    "link is worth it. Blue: take it; red: do not; grey: cannot tell.",
+    "link is worth it. Blue: take it; red: do not; grey: cannot tell. Hollow: cannot tell, or the "
+    "gain has no interval.",
 )
 
 # %% [markdown]

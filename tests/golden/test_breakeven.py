@@ -1,5 +1,6 @@
 """The break-even curve: golden cells by arithmetic, the GPU sample's cells as they are."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -8,12 +9,13 @@ import pytest
 from commwall.analysis.breakeven import BreakEven, break_even, contests
 from commwall.analysis.census import census_tables
 from commwall.analysis.names import Quantity
+from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse, analyse_campaign
 from commwall.analysis.tables import tidy_tables
 from commwall.analysis.whatif.answers import answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.calibration import Calibration, calibrate
+from commwall.analysis.whatif.calibration import OVERLAP, Calibration, calibrate
 from commwall.analysis.whatif.words import gain_text, origin_lines, seconds_text
 from commwall.model.layout import Layout as Degrees
 from commwall.model.memory import memory
@@ -21,6 +23,7 @@ from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
 from commwall.report.breakeven import curve_figure, points, verdict
+from commwall.report.breakeven_reasons import why_outside
 from commwall.report.overview import NO_FLOOR
 from commwall.report.page import Page, open_page
 from commwall.report.style import looks_of
@@ -102,7 +105,7 @@ def test_nothing_to_compare_is_told(golden: Layout, tmp_path: Path) -> None:
 
 def test_it_decides_no_more_than_other_pages(golden: Layout, sample_page: Page) -> None:
     sample = verdict(sample_page).markup
-    assert "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 to" in sample
+    assert "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 (resnet" in sample
     assert "3 cases have the legs that the curve needs" in sample and NO_FLOOR in sample
     told = verdict(open_page(golden.root, CAMPAIGN, 0.95)).markup
     assert "is faster by 100 % (64 to 143, n = 5)" in told and "(A/A control)" in told
@@ -213,3 +216,21 @@ def test_a_campaign_without_gpus_calibrates_nothing(golden: Layout, facts: Facts
     assert measured == Calibration(CAMPAIGN, (), {}, (), ())
     page = open_page(golden.root, CAMPAIGN, 0.95)
     assert "No example" in examples(page, facts).markup
+
+
+def test_where_clocks_differ_nothing_is_said_of_contention(sample_page: Page) -> None:
+    """Case BERT as if its legs over NVLink had run at other clocks."""
+
+    def unlike(cell: Cell) -> Cell:
+        place = (cell.record.id.case, cell.record.id.platform)
+        absent = {OVERLAP: "legs ran at other clocks"} if place == (BERT, NVLINK) else {}
+        return replace(cell, derived=replace(cell.derived, absent=absent))
+
+    rows = sample_page.curve.breakeven.assign(standing="below")
+    rows.loc[rows["case"] == BERT, "hidden_faster_percent"] = float("nan")
+    curve = replace(sample_page.curve, breakeven=rows)
+    cells = tuple(map(unlike, sample_page.analysis.cells))
+    page = replace(sample_page, curve=curve, analysis=replace(sample_page.analysis, cells=cells))
+    told = {line.partition(" ")[0]: line for line in why_outside(page)}
+    assert told[BERT].endswith("over NVLink is not known: legs ran at other clocks.")
+    assert "not known" not in told["resnet-50-b64"]

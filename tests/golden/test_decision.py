@@ -20,8 +20,10 @@ from commwall.report.decision.content import (
 )
 from commwall.report.decision.figure import MOST_ROWS, Row, decision_figure, spread_evenly
 from commwall.report.decision.page import DecisionPage, open_decision
+from commwall.report.decision.page import figure as shown_figure
 from commwall.report.decision.words import NOTHING_USED, ONE_ROUND
 from commwall.report.overview import NO_FLOOR
+from commwall.report.style import NARROW_IN
 from commwall.schema.plan import Comparison, Plan
 from tests.golden import build, gpus, many, replica, splits
 from tests.golden.test_money import assume
@@ -91,7 +93,8 @@ def test_energy_is_told_with_what_is_not_in_it(of_gpus: DecisionPage) -> None:
 def test_cases_that_cannot_tell_are_counted(of_many: Decision) -> None:
     (answer,) = of_many.answers
     assert (
-        "in 2 of 4 cases, by 50 % to 100 %; cannot tell, ratio 1.00 in swin-demo" in answer.verdict
+        "in 2 of 4 cases, by 50 % (resnet-demo) to 100 % (bert-demo); cannot tell, ratio 1.00 in "
+        "swin-demo" in answer.verdict
     )
     assert "takes 5.00 to 6.67 hours over fast link, emulated." in answer.details[0]
     assert [row.winner for row in of_many.figure] == ["a", "a", None]
@@ -121,11 +124,15 @@ def test_the_sample_of_two_gpus_decides_nothing(tmp_path: Path) -> None:
     layout, campaign = Layout(tmp_path), "gpu-sample-655c9664"
     shutil.copytree(REPOSITORY / "results" / campaign, layout.campaign_dir(campaign))
     write_index(layout, campaign)
+    assume(layout.root)
     told = opened(layout, campaign).decision
     assert told.answers[0].verdict.startswith(
-        "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 to 2.25; transformer"
+        "Cannot tell in any of 4 cases, one round has no interval; ratio 1.08 (resnet-50-b64) to "
+        "2.25 (bert-large-s128-b32); transformer"
     )
     assert NO_FLOOR in told.answers[0].details
+    (by_workload,) = (line for line in told.money if line.startswith("Rented, by workload: "))
+    assert " for 3" in by_workload and "each as if its speed-up were exact" in by_workload
     assert {row.winner for row in told.figure} == {None} and len(told.figure) == 3
 
 
@@ -143,8 +150,19 @@ def test_what_is_missing_or_kept_out_is_counted(tmp_path: Path, of_many: Decisio
     assert "12 records are kept out of verdicts: page Method." in of_many.not_measured
     layout = build.write_campaign(tmp_path, lambda r: None if r.id.round == 2 else r)
     told = opened(layout, build.CAMPAIGN).decision
-    assert "3 planned records are missing: page Method." in told.not_measured
-    assert "1 planned round of a case could not be used." in told.answers[0].details
+    assert "12 of 15 planned records measured." in told.not_measured
+    assert "Rounds measured so far: 4 of 5." in told.answers[0].details
+    assert not any("could not be used" in line for line in told.answers[0].details)
+
+
+def test_a_round_of_one_side_was_measured_and_could_not_be_used(tmp_path: Path) -> None:
+    lost = (build.SLOW, 2)
+    layout = build.write_campaign(
+        tmp_path, lambda r: None if (r.id.platform, r.id.round) == lost else r
+    )
+    details = opened(layout, build.CAMPAIGN).decision.answers[0].details
+    assert "1 planned round of a case could not be used." in details
+    assert not any("so far" in line for line in details)
 
 
 def test_nothing_measured_is_no_verdict(tmp_path: Path) -> None:
@@ -242,3 +260,11 @@ def test_the_same_in_chinese(of_many: Decision, tmp_path: Path) -> None:
         replace(row, words="") for row in of_many.figure
     ]
     assert told.question != of_many.question
+
+
+def test_a_telephone_gets_the_figure_whole_with_its_values(of_gpus: DecisionPage) -> None:
+    rows, sides = of_gpus.decision.figure, of_gpus.decision.axis
+    wide, narrow = (decision_figure(rows, sides, narrow=each) for each in (False, True))
+    assert narrow.get_figwidth() == NARROW_IN < wide.get_figwidth()
+    assert rows[0].words in {text.get_text() for text in narrow.axes[0].texts}
+    assert '<picture><source media="(max-width: 40rem)"' in shown_figure(of_gpus).markup

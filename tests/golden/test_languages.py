@@ -20,7 +20,7 @@ from commwall.analysis.wording import (
     spread_text,
     values_text,
 )
-from commwall.language.translate import ENGLISH, speaking
+from commwall.language.translate import ENGLISH, speaking, tr
 from commwall.records.layout import Layout
 from commwall.schema.record import Record
 from tests.golden.many import CAMPAIGN, write_campaign
@@ -87,3 +87,11 @@ def test_what_is_grouped_by_its_words_is_grouped_alike(layout: Layout, language:
     assert [gap.suite for gap in other.gaps] == [gap.suite for gap in english.gaps]
     for one, two in zip(english.verdicts, other.verdicts, strict=True):
         assert (one.winner, one.rounds, one.values_a) == (two.winner, two.rounds, two.values_a)
+
+
+def test_chinese_names_stand_in_a_chinese_sentence_without_spaces() -> None:
+    sides = {"a": "NVLink", "b": "主机中转", "topic": "训练"}
+    with speaking("zh"):
+        assert tr("{a} against {b}: {topic}", **sides) == "NVLink 对比主机中转：训练"
+        assert tr("{least} to {most}", least="1（一）", most="2") == "1（一）至 2"
+    assert tr("{least} to {most}", least="1（一）", most="2") == "1（一） to 2"

@@ -11,10 +11,12 @@ import pytest
 import yaml
 
 from commwall.analysis.money.answers import EMULATED, Money, money_of_campaign
+from commwall.analysis.money.tables import results_table
 from commwall.analysis.result import analyse_campaign
 from commwall.economics.judging import Answer
 from commwall.economics.wording import sentence
 from commwall.records.layout import Layout
+from commwall.report.money import flips_table, open_money, results_picture
 from commwall.schema.errors import ConfigError
 from tests.golden import build, gpus
 
@@ -148,3 +150,16 @@ def test_currency_stands_in_every_sentence(layout: Layout) -> None:
     money = judged(layout)
     assert money.foremost is not None
     assert " EUR (" in sentence(money.foremost, bought(money))
+
+
+def test_what_stands_on_one_round_is_hollow_and_has_no_range(tmp_path: Path) -> None:
+    layout = gpus.write_campaign(tmp_path, lambda r: r if r.id.round == 1 else None)
+    assume(layout.root)
+    page = open_money(layout.root, gpus.CAMPAIGN, 0.95)
+    results = results_table(page.answers)
+    assert results["firm"].tolist() == [False, False]
+    panels = results_picture(page).axes
+    marks = [line for axes in panels for line in axes.lines if line.get_marker() == "o"]
+    assert [mark.get_markerfacecolor() for mark in marks] == ["white", "white"]
+    turned = flips_table(page).markup
+    assert f"speed-up of {gpus.CASE}" in turned and "no range given" in turned

@@ -48,7 +48,8 @@ def training(analysis: Analysis) -> list[Verdict]:
 
 def test_training_over_four_cases(analysis: Analysis, training: list[Verdict]) -> None:
     assert overall_text(analysis, training) == (
-        f"{A} trains faster than {B} in 2 of 4 cases, by 50 % to 100 %; "
+        f"{A} trains faster than {B} in 2 of 4 cases, by 50 % (resnet-demo) to "
+        "100 % (bert-demo); "
         f"cannot tell, ratio 1.00 in swin-demo; {LEFT_OUT}."
     )
 
@@ -56,7 +57,7 @@ def test_training_over_four_cases(analysis: Analysis, training: list[Verdict]) -
 @pytest.mark.parametrize(
     ("topic", "text"),
     [
-        (ENERGY, f"{A} has higher samples per watt-hour than {B} in 2 of 4 cases, by 50 % to"),
+        (ENERGY, f"{A} has higher samples per watt-hour than {B} in 2 of 4 cases, by 50 % ("),
         (BUSBW, f"{A} has higher bus bandwidth than {B} in 2 of 2 operations, by 900 %."),
         (
             LATENCY,
@@ -92,7 +93,8 @@ def test_one_round_decides_nothing(analysis: Analysis, training: list[Verdict]) 
         replace(_with_ratios(v, v.values_a[:1], v.values_b[:1]), rounds=(1,)) for v in training[:2]
     ]
     assert overall_text(analysis, once) == (
-        "cannot tell in any of 2 cases, one round has no interval; ratio 1.50 to 2.00."
+        "cannot tell in any of 2 cases, one round has no interval; "
+        "ratio 1.50 (resnet-demo) to 2.00 (bert-demo)."
     )
 
 

@@ -1,6 +1,7 @@
 """Predicted steps of the golden campaign; the arithmetic stands in tests/golden/steps.py."""
 
 from pathlib import Path
+from statistics import median
 
 import pandas as pd
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from commwall.analysis.clocks import APART
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.steps.rows import predicted_step_rows
+from commwall.analysis.steps.words import yardsticks
 from commwall.analysis.tables import Tables, tidy_tables
 from commwall.schema.case import TrainingCase
 from commwall.schema.record import Record
@@ -113,11 +115,11 @@ def test_controls_stand_apart(tables: Tables) -> None:
     real, control = tables.prediction_errors[tables.prediction_errors["source"].isna()].to_dict(
         "records"
     )
-    assert (real["control"], real["judged"], real["cells"]) == (False, 10, 10)
+    assert (real["control"], real["judged"], real["cells"]) == (False, 8, 8)
     assert (control["control"], control["judged"]) == (True, 2)
     assert real["worst_error_percent"] == pytest.approx(100 * (17 / 18.625 - 1))
     assert (real["worst_case"], real["worst_source"]) == (EXCHANGE, NVLINK)
-    assert real["inside"] == real["with_interval"] == 10
+    assert real["inside"] == real["with_interval"] == 8
 
 
 def test_what_the_model_rests_on(tables: Tables) -> None:
@@ -305,3 +307,19 @@ def test_moments_must_be_those_of_the_step(
     found = row(predicted(tmp_path, _only(AS_MODELLED, noted)), AS_MODELLED, NVLINK, STAGED)
     assert (found["n"] == 3) is known
     assert known or found["reason"].endswith("its step do not follow each other")
+
+
+def test_the_model_is_held_against_guesses_without_it(tmp_path: Path) -> None:
+    """Each case is predicted in both directions between NVLink and host-staged."""
+    analysis = analyse_campaign(write_campaign(tmp_path), CAMPAIGN, 0.95)
+    own = yardsticks(analysis)
+    rows = pd.DataFrame(predicted_step_rows(analysis))
+    rows = rows[~rows["source"].eq(AGAIN) & ~rows["target"].eq(AGAIN)]
+    there = rows.set_index(["case", "source"])["measured_s"]
+    back = [there[row.case, row.target] for row in rows.itertuples()]
+    off = [abs(a / b - 1) for a, b in zip(back, rows["measured_s"], strict=True)]
+    bare = abs(rows["packed_step_s"] / rows["measured_s"] - 1)
+    assert own and own.n == len(rows) == 8
+    assert own.as_source_percent == pytest.approx(100 * median(off))
+    assert own.no_exchange_percent == pytest.approx(100 * bare.median())
+    assert own.gain_off_percent < own.gain_percent

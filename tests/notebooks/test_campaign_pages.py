@@ -73,7 +73,7 @@ def test_notebooks_and_list_of_pages_agree() -> None:
 
 def test_summary_says_what_a_buyer_asks_first(published: Layout) -> None:
     page = page_of(published, "summary")
-    said = "trains faster than slow link, emulated in 2 of 4 cases, by 50 % to 100 %;"
+    said = "trains faster than slow link, emulated in 2 of 4 cases, by 50 % (resnet-demo) to 100 "
     assert page.index(said) < page.index("Bold: the interval") < page.index("<figure ")
     assert "transformer-xl-demo not used: marked host bound." in page
     landing = unescape((published.site_dir() / "index.html").read_text())

@@ -39,12 +39,27 @@ SHOWN = (
 )
 ATTRIBUTES = {
     *("alt", "aria-current", "aria-label", "charset", "class", "colspan", "content", "download"),
-    *("href", "hreflang", "http-equiv", "id", "lang", "name", "open", "scope", "src", "tabindex"),
+    *("href", "hreflang", "http-equiv", "id", "lang", "media", "name", "open", "scope", "src"),
+    *("srcset", "tabindex"),
 }
 TAGS = {
     *("a", "article", "body", "caption", "code", "details", "div", "em", "figcaption", "figure"),
     *("footer", "h1", "h2", "h3", "head", "header", "html", "img", "li", "main", "meta", "nav"),
-    *("ol", "p", "pre", "section", "span", "strong", "style", "summary", "table", "tbody", "td"),
+    *(
+        "ol",
+        "p",
+        "picture",
+        "pre",
+        "section",
+        "source",
+        "span",
+        "strong",
+        "style",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+    ),
     *("th", "thead", "title", "tr", "ul"),
 }
 ADDRESSES = (
@@ -98,8 +113,8 @@ def harmless(markup: str) -> Seen:
     assert turning <= {"\n"}, "no words turn those beside them"
     assert seen.tags <= TAGS
     assert seen.attributes.keys() <= ATTRIBUTES
-    addresses = seen.attributes.get("href", set()) | seen.attributes.get("src", set())
-    below = {address.replace("../", "") for address in addresses}
+    named = (seen.attributes.get(name, set()) for name in ("href", "src", "srcset"))
+    below = {address.replace("../", "") for address in set().union(*named)}
     assert {address for address in below if not address.startswith(ADDRESSES)} == set()
     return seen
 

@@ -187,7 +187,7 @@ def test_a_campaign_without_records_renders_what_is_missing(tmp_path: Path, note
     usual = "no verdict, no round has a usable record of both platforms"
     assert said.get(notebook, usual) in page
     if notebook != "platforms":
-        assert "golden-slow, bert-golden, round 1: missing: no record" in page
+        assert "golden-slow, bert-golden, rounds 1 to 5: missing: no record" in page
     assert 'class="error"' not in page
 
 
@@ -196,7 +196,7 @@ def test_site_of_a_half_measured_campaign_names_its_gaps(tmp_path: Path) -> None
         tmp_path, lambda r: None if (r.id.platform, r.id.round) == (SLOW, 2) else r
     )
     page = campaign_page(layout, CAMPAIGN)
-    assert "14 of 15 records" in page
+    assert "14 of 15 planned records measured" in page
     assert "golden-slow, bert-golden, round 2: missing: no record" in page
     assert "page summary: not rendered" in page
     assert "Not used: round 2 of bert-golden" in page

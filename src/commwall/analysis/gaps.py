@@ -6,7 +6,7 @@ Layer: analysis. Reads no file. Nothing is left out silently: what no verdict us
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from commwall.analysis.names import QUANTITIES_OF, Quantity
 from commwall.analysis.pairs import Cell, Pairing, standing_text
@@ -15,6 +15,7 @@ from commwall.records.admit import cause_of
 from commwall.records.comparable import NOT_AS_PLANNED
 from commwall.records.index import Index
 from commwall.records.names import plain
+from commwall.records.todo import Standing
 from commwall.schema.case import Leg, SuiteName
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import EXCLUDING_MARKS
@@ -23,7 +24,15 @@ _PERCENT = re.compile(r"(?<=\d)%")
 """Records write "80%" in their details, pages "80 %"."""
 Place = tuple[SuiteName, str, str]
 """Suite, platform and case."""
-Kind = Literal["problem", "accident", "record", "stale", "pair", "mark", "value"]
+Kind = Literal["problem", "accident", "record", "pair", "missing", "stale", "mark", "value"]
+"""Gravest first."""
+_FOUND: dict[Standing, Kind] = {
+    "invalid": "record",
+    "withdrawn": "record",
+    "missing": "missing",
+    "stale": "stale",
+}
+"""What is told of a place, by what its record is worth."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,8 @@ class GapLine:
     reason: str
     suite: SuiteName | None = None
     """Suite it concerns; None if several or none."""
+    records: int = 1
+    """How many it tells of."""
 
     def __str__(self) -> str:
         reason = _PERCENT.sub(" %", self.reason)
@@ -56,7 +67,7 @@ def list_gaps(
         *_absent_values(cells),
         *_unread(cells),
     ]
-    return tuple(dict.fromkeys(lines))
+    return tuple(sorted(dict.fromkeys(lines), key=lambda line: get_args(Kind).index(line.kind)))
 
 
 def _problem(index: Index, text: str) -> GapLine:
@@ -78,15 +89,18 @@ def _accidents(index: Index) -> Iterator[GapLine]:
 
 
 def _findings(index: Index) -> Iterator[GapLine]:
+    """Records that are not there, or not as they should be; the rounds of each in one line."""
+    found: dict[tuple[Kind, Place, str], list[int]] = {}
     for finding in index.findings:
-        where = _where(finding.platform, finding.case, rounds_text([finding.round]))
-        reason = standing_text(finding)
-        if finding.standing in ("missing", "invalid", "withdrawn"):
-            yield GapLine("record", where, reason, finding.suite)
-        elif finding.standing == "stale" and not str(finding.reason).startswith(NOT_AS_PLANNED):
-            # A record measured otherwise than planned is refused, and told among those.
-            used = tr("{reason}; still used here", reason=reason)
-            yield GapLine("stale", where, used, finding.suite)
+        kind, reason = _FOUND.get(finding.standing), standing_text(finding)
+        # A record measured otherwise than planned is refused, and told among those.
+        if kind and not str(finding.reason).startswith(NOT_AS_PLANNED):
+            place = (finding.suite, finding.platform, finding.case)
+            found.setdefault((kind, place, reason), []).append(finding.round)
+    for (kind, (suite, platform, case), reason), rounds in found.items():
+        told = tr("{reason}; still used here", reason=reason) if kind == "stale" else reason
+        where = _where(platform, case, rounds_text(rounds))
+        yield GapLine(kind, where, told, suite, len(rounds))
 
 
 def _not_admitted(cells: tuple[Cell, ...]) -> Iterator[GapLine]:

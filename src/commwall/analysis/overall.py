@@ -200,6 +200,21 @@ def range_text(texts: Iterable[tuple[float, str]]) -> str:
     return low if low == high else between_text(low, high)
 
 
+def ends_text(texts: Iterable[tuple[float, str, str]]) -> str:
+    """As `range_text`, with the case of either end: "1.08 (resnet) to 2.25 (bert)".
+
+    Args:
+        texts: each value with its text and its case.
+    """
+    ordered = sorted(texts)
+    (_, low, first), (_, high, last) = ordered[0], ordered[-1]
+    if low == high:
+        return low
+    least, most = (tr("{value} ({case})", value=value, case=case)
+                   for value, case in ((low, first), (high, last)))  # fmt: skip
+    return between_text(least, most)
+
+
 def _sentence(parts: Iterable[str]) -> str:
     return tr("{clauses}.", clauses=clauses(parts))
 
@@ -224,7 +239,7 @@ def _won_text(analysis: Analysis, verdicts: Sequence[Verdict], side: str, noun: 
         loser=analysis.names[other],
         n=len(won),
         every=count_text(len(verdicts), noun),
-        effects=range_text((effect.size, _percent(effect)) for _, effect in won),
+        effects=ends_text((effect.size, _percent(effect), v.case) for v, effect in won),
     )
     doubtful = [verdict.case for verdict, _ in won if verdict.above_noise is False]
     if not doubtful:
@@ -270,7 +285,7 @@ def _undecided(verdicts: Sequence[Verdict], noun: str, *, alone: bool = False) -
     without = [(v, r) for v, r in own if r.interval is None]
     around = [(v, r) for v, r in own if r.interval]
     for some in filter(None, (without, around)):
-        seen = range_text((ratio.centre, significant(ratio.centre, 3)) for _, ratio in some)
+        seen = ends_text((r.centre, significant(r.centre, 3), v.case) for v, r in some)
         told = tr("ratio {ratio}", ratio=seen)
         if not alone or len(some) < len(own):
             cases = _cases([verdict.case for verdict, _ in some], noun)

@@ -43,6 +43,8 @@ class Refusal:
     reason: str
     of_record: bool = False
     """True if one record is the cause, which stands in the list of gaps by itself."""
+    unmeasured: bool = False
+    """True if no side has been measured in that round."""
 
     def __str__(self) -> str:
         return tr("round {round}: {reason}", round=self.round, reason=self.reason)
@@ -83,12 +85,12 @@ def _not_planned(record: Record, evidence: Evidence) -> Iterator[str]:
 
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:
     """Pair the rounds of every comparison, for every case both its platforms run."""
-    standings: dict[Place, str] = {
-        (f.platform, f.suite, f.case, f.round): standing_text(f) for f in evidence.index.findings
+    findings: dict[Place, Finding] = {
+        (f.platform, f.suite, f.case, f.round): f for f in evidence.index.findings
     }
     by_place: dict[Place, Cell] = {_place(cell.record): cell for cell in cells}
     return tuple(
-        _pairing(comparison, suite, case, standings, by_place)
+        _pairing(comparison, suite, case, findings, by_place)
         for comparison in plan.comparisons
         for suite in plan.suites
         for case in suite.cases
@@ -100,7 +102,7 @@ def _pairing(
     comparison: Comparison,
     planned: PlannedSuite,
     case: str,
-    standings: Mapping[Place, str],
+    findings: Mapping[Place, Finding],
     by_place: Mapping[Place, Cell],
 ) -> Pairing:
     found: list[tuple[Cell, Cell]] = []
@@ -109,9 +111,11 @@ def _pairing(
     for round_ in range(1, planned.rounds + 1):
         places: list[Place] = [(s, suite, case, round_) for s in (comparison.a, comparison.b)]
         a, b = (by_place.get(place) for place in places)
-        of_records = [*_absences(places, by_place, standings), *_not_admitted(a, b)]
+        of_records = [*_absences(places, by_place, findings), *_not_admitted(a, b)]
         of_pair = [] if of_records else _not_comparable(a, b)
-        refused += [Refusal(round_, reason, of_record=True) for reason in of_records]
+        never = all(_is_missing(findings.get(place)) for place in places)
+        refused += [Refusal(round_, reason, of_record=True, unmeasured=never)
+                    for reason in of_records]  # fmt: skip
         refused += [Refusal(round_, reason) for reason in of_pair]
         if a and b and not of_records and not of_pair:
             found.append((a, b))
@@ -126,13 +130,18 @@ def _place(record: Record) -> Place:
 def _absences(
     places: list[Place],
     by_place: Mapping[Place, Cell],
-    standings: Mapping[Place, str],
+    findings: Mapping[Place, Finding],
 ) -> Iterator[str]:
     """Why a side of a round has no readable record, as the index says it."""
     for place in places:
         if place not in by_place:
-            standing = standings.get(place, tr("not in the index"))
+            finding = findings.get(place)
+            standing = standing_text(finding) if finding else tr("not in the index")
             yield tr("{platform} has no record ({standing})", platform=place[0], standing=standing)
+
+
+def _is_missing(finding: Finding | None) -> bool:
+    return finding is not None and finding.standing == "missing"
 
 
 def standing_text(finding: Finding) -> str:

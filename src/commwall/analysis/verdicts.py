@@ -36,6 +36,8 @@ class Verdict:
     """Why there is no ratio."""
     refused_rounds: int
     """Rounds of the plan that could not be used."""
+    unmeasured_rounds: int = 0
+    """Those of them that neither side has been measured in."""
     control: "Verdict | None" = None
     """The A/A control of the same case and quantity: the noise floor."""
 
@@ -153,6 +155,7 @@ def _verdict(pairing: Pairing, quantity: Quantity, confidence: float, seed: int)
         ratio=None if why_none else paired_ratio(*sides, confidence=confidence, seed=seed),
         why_none=why_none,
         refused_rounds=len({refusal.round for refusal in pairing.refusals}),
+        unmeasured_rounds=len({r.round for r in pairing.refusals if r.unmeasured}),
     )
 
 

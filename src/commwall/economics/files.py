@@ -122,8 +122,8 @@ class _Resolver:
             title=own.title,
             difference=own.difference,
             currency=own.currency,
-            side_a=own.a.words,
-            side_b=own.b.words,
+            side_a=tr(own.a.words),
+            side_b=tr(own.b.words),
             gpus=self.gpus,
             entries=entries,
             gains=gains,
@@ -152,10 +152,10 @@ class _Resolver:
         own = self.economics
         for name, side in (("a", own.a), ("b", own.b)):
             for item, price in side.purchase.items():
-                words = tr("price of {item}, {side}", item=item, side=side.words)
+                words = tr("price of {item}, {side}", item=item, side=tr(side.words))
                 yield f"{name}.purchase.{item}", replace(PRICE, words=words), price
             if side.rent:
-                words = tr("{what}, {side}", what=tr(RENT.words), side=side.words)
+                words = tr("{what}, {side}", what=tr(RENT.words), side=tr(side.words))
                 yield f"{name}.rent", replace(RENT, words=words), side.rent
         for key, asked in asked_keys().items():
             if assumption := getattr(own, key):

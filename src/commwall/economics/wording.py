@@ -25,10 +25,11 @@ DECISIONS = {
     "open": tr_later("cannot tell"),
     "none": tr_later("no verdict"),
 }
-_IF_IT_HOLDS = {
-    "take": tr_later("if the gain holds, take the faster link"),
-    "leave": tr_later("if the gain holds, do not take the faster link"),
+_IF_EXACT = {
+    "take": tr_later("if the speed-up is exactly {gain}, take the faster link"),
+    "leave": tr_later("if the speed-up is exactly {gain}, do not take the faster link"),
 }
+"""Of a gain without interval: its error enters no range of the answer."""
 _UNITS = {
     "1/month": tr_later("a month"),
     "year": tr_later("years"),
@@ -52,19 +53,21 @@ def sentence(judged: Judged, answer: Answer) -> str:
 def verdict_text(judged: Judged, answer: Answer) -> str:
     """The decision, and whether it stands on a gain without interval."""
     verdict = short_verdict(judged, answer)
-    if not _doubtful(answer):
+    if not doubtful(answer):
         return verdict
     return tr("{verdict} ({caveats})", verdict=verdict, caveats=clauses(judged.subject.caveats))
 
 
 def short_verdict(judged: Judged, answer: Answer) -> str:
     """The same for a table whose gains say what they stand on."""
-    return tr((_IF_IT_HOLDS if _doubtful(answer) else DECISIONS)[answer.decision])
+    if not doubtful(answer):
+        return tr(DECISIONS[answer.decision])
+    return tr(_IF_EXACT[answer.decision], gain=rounded(float(1 / judged.middle.time)))
 
 
-def _doubtful(answer: Answer) -> bool:
+def doubtful(answer: Answer) -> bool:
     """Whether a decision stands on a gain without interval."""
-    return bool(answer.subject.caveats) and answer.decision in _IF_IT_HOLDS
+    return bool(answer.subject.caveats) and answer.decision in _IF_EXACT
 
 
 def way_text(answer: Answer) -> str:
@@ -169,8 +172,7 @@ def middle_text(judged: Judged, answer: Answer) -> str | None:
     if answer.middle is None or answer.result is None or answer.result.certain:
         return None
     return tr(
-        "With every number at its middle it is {middle}, from where the answer is moved and turned "
-        "below; above stands the median of the draws, whose ranges may reach further to one side.",
+        "{middle} with every number at its middle",
         middle=result_words(judged, answer)(answer.middle),
     )
 
@@ -223,7 +225,8 @@ def break_even_text(judged: Judged) -> str | None:
         return None
     limit, now = (significant(float(value)) for value in (sums.rent_break_even, sums.rent_ratio))
     return tr(
-        "Rents break even at {limit} times the slower side's; they are at {now} times.",
+        "Renting the faster link pays up to {limit} times the rent of the slower one; its rent is "
+        "{now} times that.",
         limit=limit,
         now=now,
     )
@@ -263,29 +266,39 @@ def _result_parts(judged: Judged, answer: Answer) -> Iterator[str]:
 
 
 def _bought_text(judged: Judged, answer: Answer) -> str:
-    result = result_text(judged, answer)
+    result = _with_middle(judged, answer)
     return tr("net present value over its time of use {result}", result=result)
 
 
 def _rented_text(judged: Judged, answer: Answer) -> str:
-    saved = tr("of the cost of the same work it saves {result}", result=result_text(judged, answer))
+    saved = tr(
+        "of the cost of the same work it saves {result}", result=_with_middle(judged, answer)
+    )
     if answer.rent_alone is None:
         return saved
     alone = spread_text(answer.rent_alone, percent_text)
     return tr("{saved}, of the rent alone {alone}", saved=saved, alone=alone)
 
 
-def _payback_parts(answer: Answer) -> Iterator[str]:
-    found = answer.payback_months
-    if found is None:
-        return
+def _with_middle(judged: Judged, answer: Answer) -> str:
+    """The median of the draws with their ends, and beside it what the middles give."""
+    median, middle = result_text(judged, answer), middle_text(judged, answer)
+    return tr("{median}, {middle}", median=median, middle=middle) if middle else median
+
+
+def payback_text(found: Spread) -> str:
+    """In which time what is bought pays back, if it does."""
     if math.isinf(found.low):
-        yield tr("it never pays back")
-    elif math.isinf(found.median):
+        return tr("it never pays back")
+    if math.isinf(found.median):
         least = months_text(found.low)
-        yield tr("it pays back in {time} at best, in most draws never", time=least)
-    else:
-        yield tr("it pays back in {time}", time=spread_text(found, months_text))
+        return tr("it pays back in {time} at best, in most draws never", time=least)
+    return tr("it pays back in {time}", time=spread_text(found, months_text))
+
+
+def _payback_parts(answer: Answer) -> Iterator[str]:
+    if answer.payback_months:
+        yield payback_text(answer.payback_months)
 
 
 def _plain(value: float) -> str:

@@ -115,6 +115,7 @@ def _of_assumptions(path: Path) -> Iterator[str]:
     """What the assumptions that come with the project say in words."""
     data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
     yield from (data["title"], data["difference"].strip(), data["source"])
+    yield from (data[side]["words"] for side in ("a", "b"))
 
 
 def _of_metrics() -> Iterator[str]:

@@ -7,6 +7,7 @@ after it was translated, so that they are the same in every language.
 Layer: language. Reads `<language>/*.po`.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,6 +22,12 @@ ENGLISH = "en"
 LANGUAGES = {ENGLISH: "English", "zh": "中文"}
 """Language -> its own name."""
 CATALOGUES = Path(__file__).parent
+
+_CHINESE, _MARKS = "\u4e00-\u9fff", "\u3001-\u303f\uff00-\uff65"
+_STRAY = re.compile(
+    f"(?<=[{_CHINESE}]) (?=[{_CHINESE}])|(?<=[{_MARKS}]) (?=\\S)|(?<=\\S) (?=[{_MARKS}])"
+)
+"""A space between two Chinese characters, or beside a Chinese mark, which has its own room."""
 
 _spoken: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
@@ -71,7 +78,7 @@ def tr(message: str, /, **values: object) -> str:
         values: what stands in the braces, in words already, for they are not translated.
     """
     text = _translated(message)
-    return text.format(**values) if values else text
+    return _closed(text.format(**values)) if values else text
 
 
 def trn(one: str, many: str, n: int, /, **values: object) -> str:
@@ -84,7 +91,7 @@ def trn(one: str, many: str, n: int, /, **values: object) -> str:
         values: as in `tr`.
     """
     text = one if n == 1 and _spoken.get() == ENGLISH else _translated(many)
-    return text.format(n=f"{n:,}", **values)
+    return _closed(text.format(n=f"{n:,}", **values))
 
 
 def tr_later(message: str, /) -> str:
@@ -135,6 +142,11 @@ def _known(language: str) -> str:
             expected=", ".join(LANGUAGES),
         )
     return language
+
+
+def _closed(text: str) -> str:
+    """Chinese text without the space that its sentences leave for Latin words and numbers."""
+    return text if _spoken.get() == ENGLISH else _STRAY.sub("", text)
 
 
 def _translated(message: str) -> str:

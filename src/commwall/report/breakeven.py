@@ -27,6 +27,7 @@ from commwall.language.translate import (
     trn,
 )
 from commwall.model.overlap import TwoLinks
+from commwall.report.breakeven_reasons import SIDES, percent_text, standing_text, why_outside
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.overview import TRAINING, Answer, answer_of, card, floor_text
 from commwall.report.page import Page
@@ -39,8 +40,7 @@ NO_CONTEST = tr_later(
     "measured over both links."
 )
 NEVER = tr_later("never")
-_STANDINGS = {"below": tr_later("below"), "within": tr_later("within"), "above": tr_later("above")}
-SIDES = ["faster", "slower"]
+ALL_WITHIN = tr_later("All measured cases lie in the band.")
 _PANEL_IN = 4.0
 _LINEAR_PERCENT = 1.0
 """Chosen: below this gain the axis is linear, so that 0 and less have a place."""
@@ -73,7 +73,21 @@ def _answer(page: Page, crossings: pd.DataFrame) -> Answer:
     )
     floor = floor_text(topic_verdicts(page.analysis, asked, TRAINING))
     answer = answer_of(page.analysis, asked, [TRAINING])
-    return replace(answer, details=(floor, measured, _less_than(crossings, 5)))
+    return replace(answer, details=(floor, measured, _in_band(own), _less_than(crossings, 5)))
+
+
+def _in_band(points: pd.DataFrame) -> str:
+    """How many measured cases the line describes, and how many it does not."""
+    counts = points["standing"].value_counts()
+    below, above = (int(counts.get(standing, 0)) for standing in ("below", "above"))
+    if not below and not above:
+        return tr(ALL_WITHIN)
+    return tr(
+        "Of {n} measured cases {below} gain less than the band of the line, {above} more.",
+        n=len(points),
+        below=below,
+        above=above,
+    )
 
 
 def _less_than(crossings: pd.DataFrame, gain: float) -> str:
@@ -201,13 +215,13 @@ def points(page: Page) -> Html:
         tr("place"),
     )
     lines = [_point_cells(row) for row in rows.to_dict("records")]
-    outside = [_why_outside(row) for row in rows.to_dict("records") if row["standing"] != "within"]
+    outside = list(why_outside(page))
     words = tr(
         "Measured cases and the band of the line. Compute is leg packed where it was measured, "
         "else nosync. What could be hidden: the exchange, or the backward pass if it is shorter; "
         "below 0 % the exchange costs a step more than it takes alone."
     )
-    told = bullets(outside) if outside else paragraph(tr("All measured cases lie in the band."))
+    told = bullets(outside) if outside else paragraph(tr(ALL_WITHIN))
     return joined([table(heads, lines, words), told])
 
 
@@ -220,7 +234,7 @@ def _point_cells(row: dict[str, Any]) -> tuple[str, ...]:
         tr(
             "{what}: {value}",
             what=row[f"label_{side}"],
-            value=_percent(row[f"hidden_{side}_percent"]),
+            value=percent_text(row[f"hidden_{side}_percent"]),
         )
         for side in SIDES
     )
@@ -232,55 +246,7 @@ def _point_cells(row: dict[str, Any]) -> tuple[str, ...]:
         tr("{gain}, n = {n}", gain=gain, n=row["n"]),
         span_text(f"{row['model_low_percent']:.1f} %", f"{row['model_high_percent']:.1f} %"),
         clauses(hidden),
-        _standing_text(row["standing"]),
-    )
-
-
-def _standing_text(standing: str) -> str:
-    """Where a case lies relative to the band."""
-    return tr(_STANDINGS[standing])
-
-
-def _why_outside(row: dict[str, Any]) -> str:
-    """The known reason, shown by the shares hidden."""
-    fast, slow = (row[f"hidden_{side}_percent"] for side in SIDES)
-    told = {
-        "case": row["case"],
-        "faster": row["label_faster"],
-        "slower": row["label_slower"],
-        "hidden_faster": _percent(fast),
-        "hidden_slower": _percent(slow),
-    }
-    if row["standing"] == "below":
-        return _why_below(told, known=fast < slow, packed=row["packed"])
-    if fast > slow:
-        return tr(
-            "{case} lies above the band: over {slower} only {hidden_slower} of what could be "
-            "hidden was, over {faster} {hidden_faster}: the slower exchange is in the way of "
-            "compute for longer.",
-            **told,
-        )
-    return tr("{case} lies above the band; the shares hidden do not say why.", **told)
-
-
-def _why_below(told: dict[str, str], *, known: bool, packed: bool) -> str:
-    """The same of a case that gains less than the line gives it."""
-    if not known:
-        return tr("{case} lies below the band; the shares hidden do not say why.", **told)
-    if packed:
-        return tr(
-            "{case} lies below the band: over {faster} only {hidden_faster} of what could be "
-            "hidden was, over {slower} {hidden_slower}, and the line gives both the same share. "
-            "What a step over {faster} waits for beyond that is not its rate: compute and exchange "
-            "are in each other's way.",
-            **told,
-        )
-    return tr(
-        "{case} lies below the band: over {faster} only {hidden_faster} of what could be hidden "
-        "was, over {slower} {hidden_slower}, and the line gives both the same share. What a step "
-        "over {faster} waits for beyond that is not its rate: gradients are packed into buckets "
-        "and back, and compute and exchange are in each other's way.",
-        **told,
+        standing_text(row["standing"]),
     )
 
 
@@ -373,7 +339,3 @@ def _of(points: pd.DataFrame, first: Any) -> pd.DataFrame:
 
 def _per_gb_ends(values: pd.Series) -> str:
     return per_gb_span(values.min(), values.max())
-
-
-def _percent(value: float) -> str:
-    return tr("not known") if pd.isna(value) else f"{value:.0f} %".replace("-", "−")

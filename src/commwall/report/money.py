@@ -24,12 +24,10 @@ from commwall.economics.wording import (
     flips_text,
     gain_text,
     left_out,
-    middle_text,
-    months_text,
+    payback_text,
     result_text,
     sentence,
     short_verdict,
-    spread_text,
     way_text,
 )
 from commwall.language.translate import listed, tr, tr_later
@@ -50,6 +48,10 @@ from commwall.report.page import Page, open_page
 from commwall.schema.errors import ConfigError
 
 NOTHING = tr_later("Nothing to show: there is no verdict.")
+FROM_THE_MIDDLE = tr_later(
+    "Each answer is the median of the draws, with their ends; the ranges of some numbers reach "
+    "further to one side. It is moved and turned from where every number is at its middle."
+)
 NOT_COUNTED = (
     tr_later("What is left of the price after the time of use: taken as nothing."),
     tr_later("Energy is that of the GPUs, times the PUE; hosts, switches and storage are missing."),
@@ -145,8 +147,6 @@ def _card(money: Money, confidence: float) -> Html:
         if answer.result:
             driver = tr("Largest driver: {driver}.", driver=driver_text(foremost, answer))
             parts.append(paragraph(driver, "detail"))
-            if middle := middle_text(foremost, answer):
-                parts.append(paragraph(middle, "detail"))
             parts.append(paragraph(_turning(answer), "detail"))
     parts += [paragraph(words, "detail") for words in _remarks(money, foremost)]
     return joined(parts, "card")
@@ -172,6 +172,8 @@ def _turning(answer: Answer) -> str:
 def _remarks(money: Money, foremost: Judged) -> Iterator[str]:
     if money.no_mix:
         yield tr("No verdict for the mix: {why}.", why=money.no_mix)
+    if any(answer.result and not answer.result.certain for answer in foremost.answers):
+        yield tr(FROM_THE_MIDDLE)
     if words := break_even_text(foremost):
         yield words
     yield tr("The prices stand for: {difference}", difference=tr(money.scenario.difference.strip()))
@@ -205,8 +207,7 @@ def _verdict_cells(judged: Judged, confidence: float) -> Iterator[str]:
         result = result_text(judged, answer) if answer.result else str(answer.reason)
         told = tr("{verdict}: {result}", verdict=short_verdict(judged, answer), result=result)
         if paid := answer.payback_months:
-            time = spread_text(paid, months_text)
-            told = tr("{answer}; pays back in {time}", answer=told, time=time)
+            told = tr("{answer}; {payback}", answer=told, payback=payback_text(paid))
         yield told
     yield driver_text(judged, bought)
     yield flips_text(bought, most=1)
@@ -231,7 +232,7 @@ def flips_table(money: MoneyPage) -> Html:
     """Every number at which an answer turns, nearest first, the foremost subject in sight."""
     parts = []
     for each, judged in money.judged:
-        groups = [Group(way_text(answer), _flip_rows(answer))
+        groups = [Group(way_text(answer), _flip_rows(answer, money.confidence))
                   for answer in judged.answers if answer.flips]  # fmt: skip
         if groups:
             heads = (tr("number"), tr("now"), tr("turns at"), tr("within its own range"))
@@ -242,16 +243,23 @@ def flips_table(money: MoneyPage) -> Html:
     return joined(parts or [paragraph(tr(NOTHING), "missing")])
 
 
-def _flip_rows(answer: Answer) -> list[tuple[str, tuple[str, ...]]]:
+def _flip_rows(answer: Answer, confidence: float) -> list[tuple[str, tuple[str, ...]]]:
     return [
         ("", (
             flip.entry.words,
             amount_text(flip.entry, flip.now),
             _beyond_text(flip),
-            tr("yes") if flip.inside else tr("no"),
+            _inside_text(flip, confidence),
         ))
         for flip in answer.flips
     ]  # fmt: skip
+
+
+def _inside_text(flip: Flip, confidence: float) -> str:
+    """Whether a number may be where the answer turns."""
+    if flip.entry.amount.ends(confidence) is None:
+        return tr("no range given")
+    return tr("yes") if flip.inside else tr("no")
 
 
 def _beyond_text(flip: Flip) -> str:
@@ -311,5 +319,8 @@ def assumptions_table(money: MoneyPage) -> Html:
 def not_shown(money: MoneyPage) -> Html:
     """What the answers do not contain."""
     gaps = dict.fromkeys(line for _, judged in money.judged for line in left_out(judged.middle))
-    prices = (f"{each.sides}: {tr(each.scenario.difference.strip())}" for each in money.priced)
+    prices = (
+        tr("{name}: {what}", name=each.sides, what=tr(each.scenario.difference.strip()))
+        for each in money.priced
+    )
     return bullets((*gaps, *map(tr, NOT_COUNTED), *prices))

@@ -47,8 +47,9 @@ def results_figure(results: pd.DataFrame, confidence: float) -> Figure:
     for axes, (way, own) in zip(panels, ways, strict=True):
         for row, line in enumerate(own.itertuples()):
             color = DECIDED.get(line.decision, MUTED)
+            face = color if line.firm and line.decision in DECIDED else "white"
             axes.plot([line.low, line.high], [row, row], color=color, linewidth=2.4)
-            axes.plot(line.median, row, "o", color=color, ms=7)
+            axes.plot(line.median, row, "o", color=color, mfc=face, mew=1.6, ms=7)
             _note(axes, row, f"{100 * line.favour:.0f} %")
         row_labels(axes, labels[way])
         axes.set_ylim(len(own) - 0.4, -0.6)

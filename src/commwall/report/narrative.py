@@ -13,6 +13,7 @@ from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.wording import factor_text
 from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.report.gap_lists import gap_lists
 from commwall.report.html import (
     Group,
     Html,
@@ -24,6 +25,7 @@ from commwall.report.html import (
     refused_cells,
     table,
 )
+from commwall.report.machines import machine_text
 from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
 from commwall.report.provenance import records_digest, rests_on
@@ -35,15 +37,6 @@ from commwall.schema.record import GpuFacts, MachineFacts, Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
-GAP_HEADS = {
-    "problem": tr_later("Problems"),
-    "accident": tr_later("Accidents of the last run (measured again by the next)"),
-    "record": tr_later("Records that are missing or not used"),
-    "pair": tr_later("Rounds whose records must not be compared"),
-    "stale": tr_later("Records made by older code or for an older plan"),
-    "mark": tr_later("Doubts"),
-    "value": tr_later("Values that could not be had"),
-}
 SAMPLES = {"image": tr_later("image"), "volume": tr_later("volume")}
 """What a model is trained on, if not sequences."""
 ANYWHERE = ("problem", None)
@@ -96,11 +89,7 @@ def gaps(page: Page, suite: SuiteName | None = None) -> Html:
     """
     every = page.analysis.gaps
     shown = [g for g in every if suite in (None, g.suite) or (g.kind, g.suite) == ANYWHERE]
-    parts = []
-    for kind, head in GAP_HEADS.items():
-        own = [str(gap) for gap in shown if gap.kind == kind]
-        if own:
-            parts += [paragraph(tr("{title}:", title=tr(head)), "lead"), bullets(own)]
+    parts = list(gap_lists(shown))
     if parts:
         return joined(parts)
     if suite:
@@ -337,7 +326,7 @@ def provenance_rows(
     planned = sum(not suites or finding.suite in suites for finding in index.findings)
     yield tr("records"), tr("{k} of {n} planned", k=len(records), n=planned)
     if plan:
-        yield tr("machine of the plan"), plan.machine
+        yield tr("machine of the plan"), machine_text(plan.machine)
         yield tr("emulated links"), tr("yes") if any(map(is_emulated, plan.platforms)) else tr("no")
     for name, values in _facts(records).items():
         known = list(dict.fromkeys(str(value) for value in values if value is not None))

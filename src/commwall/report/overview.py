@@ -6,7 +6,6 @@ Layer: report. Reads and writes no file.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from commwall.analysis.gaps import rounds_text
 from commwall.analysis.overall import (
     TOPICS,
     Topic,
@@ -49,7 +48,7 @@ from commwall.report.html import (
     table,
 )
 from commwall.report.page import Page
-from commwall.schema.case import SuiteName
+from commwall.report.rounds import rounds_not_used, rounds_so_far
 from commwall.schema.plan import Comparison
 
 TRAINING, ENERGY, *COLLECTIVES, MEMORY, STRATEGIES, DECODE, PREFILL, MITIGATIONS = TOPICS
@@ -150,24 +149,25 @@ def answer_of(
     analysis: Analysis, comparison: Comparison, topics: Iterable[Topic] = TOPICS
 ) -> Answer:
     """What one comparison says; it must have a verdict on one of the topics at least."""
-    told, floors, suites = [], False, set()
+    told, every = [], []
     for topic in topics:
         own = topic_verdicts(analysis, comparison, topic)
-        suites |= {verdict.suite for verdict in own}
-        floors = floors or any(verdict.control for verdict in own)
+        every += own
         if own and comparison.control:
             told.append((topic.title, control_text(own, topic.noun)))
         elif own:
             told.append((topic.title, overall_text(analysis, own, topic.noun)))
     (first, verdict), *others = told
-    unknown = not floors and not comparison.control
+    unknown = not comparison.control and not any(verdict.control for verdict in every)
+    suites = {verdict.suite for verdict in every}
     return Answer(
         place=_place(analysis, comparison, first),
         verdict=capital(verdict),
         details=(
             *(tr("{topic}: {verdict}", topic=title, verdict=text) for title, text in others),
             *([tr(NO_FLOOR)] if unknown else []),
-            *_rounds_not_used(analysis, comparison, suites),
+            *rounds_so_far(every),
+            *rounds_not_used(analysis, comparison, suites),
         ),
         control=comparison.control,
     )
@@ -179,27 +179,6 @@ def _place(analysis: Analysis, comparison: Comparison, title: str) -> str:
     if comparison.control:
         return tr("{platform} twice (A/A control): {topic}", platform=a, topic=lowered(title))
     return tr("{a} against {b}: {topic}", a=a, b=b, topic=lowered(title))
-
-
-def _rounds_not_used(
-    analysis: Analysis, comparison: Comparison, suites: set[SuiteName]
-) -> Iterator[str]:
-    """Rounds that cases with other usable rounds had to leave out."""
-    places = [
-        tr(
-            "{rounds} of {case}",
-            rounds=rounds_text(refusal.round for refusal in pairing.refusals),
-            case=pairing.case,
-        )
-        for pairing in analysis.pairings
-        if pairing.comparison == comparison and pairing.suite in suites
-        if pairing.pairs and pairing.refusals
-    ]
-    if places:
-        yield tr(
-            "Not used: {places}; the reasons stand among the gaps.",
-            places=listed(places),
-        )
 
 
 def lowered(title: str) -> str:
@@ -311,7 +290,8 @@ def _cases(
 def _heads(analysis: Analysis, *more: str, floors: bool) -> tuple[str, ...]:
     last = (tr("noise floor"), tr("n")) if floors else (tr("n"),)
     medians = (tr("median A"), tr("median B"))
-    return (tr("case"), tr("verdict"), *medians, _level_text(analysis), *more, *last)
+    # The ratio comes first: a telephone shows two columns.
+    return (tr("case"), _level_text(analysis), tr("verdict"), *medians, *more, *last)
 
 
 def _level_text(analysis: Analysis) -> str:
@@ -363,7 +343,7 @@ def _n_text(verdict: Verdict) -> str:
 
 
 def _cells(verdict: Verdict, ratio: str) -> tuple[str, ...]:
-    return (verdict.case, brief_text(verdict), *_medians(verdict), ratio)
+    return (verdict.case, ratio, brief_text(verdict), *_medians(verdict))
 
 
 def _medians(verdict: Verdict) -> list[str]:

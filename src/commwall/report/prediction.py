@@ -27,7 +27,8 @@ from commwall.report.html import (
     table,
 )
 from commwall.report.page import Page
-from commwall.schema.units import significant, size_text, time_text
+from commwall.report.prediction_worth import percent, signed, worth
+from commwall.schema.units import size_text, time_text
 
 _ERRORS = ("error_percent", "compute_percent", "exchange_percent", "contention_percent")
 
@@ -54,11 +55,13 @@ def _verdict_parts(page: Page) -> Iterator[Html]:
         place=_worst(page, real),
     )
     yield paragraph(words, "verdict")
+    yield from worth(page)
     yield paragraph(_coverage(real), "detail")
     if control := next((row for row in whole if row["control"] and row["judged"]), None):
         words = tr(
             "Between two platforms of one treatment (A/A) {n} steps are off by {median} in the "
-            "median, by {worst} at worst: less cannot be asked for.",
+            "median, by {worst} at worst: nearly by construction, for the traits are fitted to the "
+            "source's own step.",
             **_errors(control),
         )
         yield paragraph(words, "detail")
@@ -74,8 +77,8 @@ def _errors(row: dict[str, Any]) -> dict[str, str]:
     """How many steps of a row are judged, and how far off they are."""
     return {
         "n": str(row["judged"]),
-        "median": _percent(row["median_error_percent"]),
-        "worst": _percent(abs(row["worst_error_percent"])),
+        "median": percent(row["median_error_percent"]),
+        "worst": percent(abs(row["worst_error_percent"])),
     }
 
 
@@ -126,7 +129,7 @@ def _coverage(row: dict[str, Any]) -> str:
         n=row["inside"],
         all=row["with_interval"],
         level=f"{100 * row['confidence']:g}",
-        width=_percent(row["median_half_width_percent"]),
+        width=percent(row["median_half_width_percent"]),
     )
 
 
@@ -168,7 +171,7 @@ def _prediction_table(page: Page, rows: pd.DataFrame, words: str) -> Html:
 
 def _prediction_cells(row: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     measured = not pd.isna(row["measured_s"])
-    outside, error = row["inside"] is False, _signed(row["error_percent"])
+    outside, error = row["inside"] is False, signed(row["error_percent"])
     return (
         "decided" if outside else "",
         (
@@ -225,7 +228,7 @@ def reasons(page: Page) -> Html:
         tr("mostly"),
     )
     lines = [
-        (_place_of(row), *(_signed(row[name]) for name in _ERRORS), miss_text(row)) for row in own
+        (_place_of(row), *(signed(row[name]) for name in _ERRORS), miss_text(row)) for row in own
     ]
     words = tr(
         "Predictions that are off by more than {most} %, or outside their interval.", most=most
@@ -264,7 +267,7 @@ def models(page: Page) -> Html:
 
 def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
     loaded = not pd.isna(row["lost"])
-    swept = "" if pd.isna(row["sweep_error_percent"]) else _signed(row["sweep_error_percent"])
+    swept = "" if pd.isna(row["sweep_error_percent"]) else signed(row["sweep_error_percent"])
     comm = tr("not measured") if pd.isna(row["comm_s"]) else time_text(row["comm_s"])
     fitted = not pd.isna(row["sensitivity"])
     return (
@@ -276,7 +279,7 @@ def _model_cells(row: dict[str, Any]) -> tuple[str, ...]:
         tr("{value} ({beside})", value=comm, beside=swept) if swept else comm,
         f"{row['lost']:.2f}, {row['stretch']:.2f}" if loaded else tr("not measured beside a load"),
         _traits_text(row) if fitted else row["reason"],
-        _signed(100 * row["rest_s"] / row["full_step_s"]) if fitted else "",
+        signed(100 * row["rest_s"] / row["full_step_s"]) if fitted else "",
         str(row["n"]),
     )
 
@@ -314,7 +317,7 @@ def cases(page: Page) -> Html:
             _where_text(row["case"], row["label"]),
             _source_text(row),
             *(time_text(row[name]) for name in _TIMES),
-            _signed(row["error_percent"]),
+            signed(row["error_percent"]),
             str(row["n"]),
         )
         for row in rows.to_dict("records")
@@ -366,15 +369,3 @@ def _around(row: dict[str, Any], name: str) -> str:
     if pd.isna(low):
         return tr("{value} (no interval)", value=time_text(middle))
     return around_text(*map(time_text, (middle, low, high)))
-
-
-def _percent(value: float) -> str:
-    return f"{significant(value, 2)} %" if value >= 1 else f"{value:.1f} %"
-
-
-def _signed(percent: float) -> str:
-    """With its sign and one decimal, in one piece; "absent" where there is none."""
-    if pd.isna(percent):
-        return tr("absent")
-    text = f"{percent:+.1f}".replace("-", "−")
-    return f"{text[1:] if text[1:] == '0.0' else text}\N{NO-BREAK SPACE}%"

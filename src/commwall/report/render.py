@@ -12,7 +12,7 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from commwall.language.markdown import translated
-from commwall.language.translate import ENGLISH, speaking, spoken
+from commwall.language.translate import ENGLISH, speaking, spoken, tr
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
 from commwall.report.anchors import NAMES, Anchors, names_of
@@ -80,6 +80,7 @@ def page_of(executed: NotebookNode, title: str, language: str = ENGLISH) -> str:
     css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     resources = {"page_css": css, "page_title": title, "page_language": language}
     with speaking(language):
+        resources["code_title"] = tr("Code of this page")
         page: str = exporter.from_notebook_node(executed, resources=resources)[0]
     return page
 

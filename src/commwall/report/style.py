@@ -27,9 +27,13 @@ from commwall.report.wrapping import columns_of, wrapped
 from commwall.schema.metric import Metric
 
 WIDTH_IN = 6.4
+NARROW_IN = 4.0
+"""Of a figure that a telephone shows whole, with letters that can be read there."""
 WRAP_COLUMNS = 22
 """Longest line of a row's label."""
 TITLE_COLUMNS = 62
+NARROW_COLUMNS = 36
+"""Longest line of a narrow figure's title."""
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Palette told apart with every common kind of colour blindness.
 
@@ -89,12 +93,14 @@ def _typeface() -> dict[str, str]:
     return {"font.family": "Noto Sans SC", "figure.titleweight": "normal"}  # it comes in one weight
 
 
-def new_figure(heights_in: Iterable[float]) -> tuple[Figure, list[Axes]]:
+def new_figure(
+    heights_in: Iterable[float], width_in: float = WIDTH_IN
+) -> tuple[Figure, list[Axes]]:
     """A figure of stacked panels with the given heights [inch], in the house look."""
     mpl.rcdefaults()
     mpl.rcParams.update(_LOOK | _typeface())
     heights = list(heights_in)
-    figure = Figure(figsize=(WIDTH_IN, sum(heights)), layout="constrained")
+    figure = Figure(figsize=(width_in, sum(heights)), layout="constrained")
     grid = figure.subplots(len(heights), 1, height_ratios=heights, squeeze=False)
     return figure, list(grid[:, 0])
 
@@ -108,13 +114,16 @@ def figure_svg(figure: Figure) -> bytes:
     return _NO_XML.sub("\ufffd", stream.getvalue().decode()).encode()
 
 
-def picture(figure: Figure, caption: str, spoken_instead: str = "") -> Html:
+def picture(
+    figure: Figure, caption: str, spoken_instead: str = "", narrow: Figure | None = None
+) -> Html:
     """A figure with its caption, embedded so that the page stands alone.
 
     Args:
         figure: what to show.
         caption: the words below it.
         spoken_instead: for readers who do not see it; the caption if empty.
+        narrow: the same for a telephone; without it the figure scrolls there.
 
     A figure without panels has nothing to show but its label, which says what is missing; one
     without label follows what has said so already.
@@ -124,19 +133,25 @@ def picture(figure: Figure, caption: str, spoken_instead: str = "") -> Html:
         if not words:
             return Html("")
         return paragraph(words[:1].upper() + words[1:], "missing")
-    data = base64.b64encode(figure_svg(figure)).decode()
     words = escaped(tr(caption))  # notebooks write theirs in English
     seen = escaped(spoken_instead) or words
-    return Html(
-        f'<figure><img alt="{seen}" src="data:image/svg+xml;base64,{data}">'
-        f"<figcaption>{words}</figcaption></figure>"
-    )
+    shown = f'<img alt="{seen}" src="{_address(figure)}">'
+    if narrow:
+        source = f'<source media="(max-width: 40rem)" srcset="{_address(narrow)}">'
+        shown = f"<picture>{source}{shown}</picture>"
+    return Html(f"<figure>{shown}<figcaption>{words}</figcaption></figure>")
+
+
+def _address(figure: Figure) -> str:
+    """A figure as an address that holds it."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(figure_svg(figure)).decode()}"
 
 
 def title_figure(figure: Figure, text: str, *, emulated: bool) -> None:
     """Give a figure its title, which calls emulated links emulated."""
     words = tr("{title} (emulated links)", title=text) if emulated else text
-    shown = "\n".join(wrapped(words, TITLE_COLUMNS))
+    columns = TITLE_COLUMNS if figure.get_figwidth() == WIDTH_IN else NARROW_COLUMNS
+    shown = "\n".join(wrapped(words, columns))
     figure.suptitle(shown, x=0.01, ha="left", fontsize=12.5, color=INK)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis.whatif.answers import Answer, Gain, answer, at_scale
+from commwall.analysis.whatif.answers import Answer, Gain, Question, answer, at_scale
 from commwall.analysis.whatif.asking import Words, own_links, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import Calibration, calibrate
@@ -136,7 +136,7 @@ def _example_cells(found: Answer) -> tuple[str, ...]:
         for each in found.over
     )
     return (
-        found.question.title,
+        tr("{model}, {batch}", model=found.question.title, batch=_batch_text(found.question)),
         volume_text(float(found.exchanged.gradients)),
         _mfu_text(found.question.mfu),
         _compute_text(found),
@@ -144,6 +144,15 @@ def _example_cells(found: Answer) -> tuple[str, ...]:
         clauses(map(_gain_text, found.gains)) or tr("one link"),
         _memory_text(found),
     )
+
+
+def _batch_text(question: Question) -> str:
+    """Samples that a GPU takes at a time."""
+    batch = f"{question.workload.batch_per_gpu:g}"
+    if question.sample == "image":
+        return tr("{n} images a GPU", n=batch)
+    length = question.workload.sequence_length
+    return tr("{n} sequences of {length} tokens a GPU", n=batch, length=length)
 
 
 def _mfu_text(mfu: Estimate) -> str:
@@ -193,7 +202,9 @@ def other_gpus(facts: Facts) -> Html:
         if each
     ]
     others = listed(kind for kind, each in found.items() if not each)
-    titles = [facts.presets[name].title for name in names]
+    shown = next(filter(None, found.values()))
+    titles = [tr("{model}, {batch}", model=each.question.title, batch=_batch_text(each.question))
+              for each in shown]  # fmt: skip
     words = tr(
         "Gain of NVLink over PCIe on as many GPUs of a node as NVLink joins, data parallel: "
         "modelled from published and nominal values, nothing of it measured here."

@@ -10,18 +10,21 @@ import pandas as pd
 
 from commwall.analysis.money.answers import Money
 from commwall.economics.judging import Answer, Judged
-from commwall.economics.wording import range_text, swing_label
+from commwall.economics.wording import doubtful, range_text, swing_label
 from commwall.language.translate import tr
 
-RESULTS = ("sides", "subject", "evidence", "way", "unit", "decision", "median", "low", "high",
-           "favour")  # fmt: skip
+RESULTS = ("sides", "subject", "evidence", "way", "unit", "decision", "firm", "median", "low",
+           "high", "favour")  # fmt: skip
 SWINGS = ("label", "at_low", "at_high", "middle", "unit")
 SHARE = "share of the cost"
 """Unit of what renting saves; that of what buying brings is the currency."""
 
 
 def results_table(answers: Iterable[Money]) -> pd.DataFrame:
-    """One row an answer with a result: bought in money, rented as a share of the cost [1]."""
+    """One row an answer with a result: bought in money, rented as a share of the cost [1].
+
+    `firm` is false where a decision stands on a gain without interval.
+    """
     rows = [
         dict(zip(RESULTS, _result(money, judged, answer), strict=True))
         for money in answers
@@ -52,7 +55,7 @@ def assumption_rows(money: Money, confidence: float) -> Iterator[tuple[str, str,
 
 def _result(money: Money, judged: Judged, answer: Answer) -> Iterator[Any]:
     yield from (money.sides, judged.subject.name, judged.subject.evidence, answer.way)
-    yield from (_unit(judged, answer), answer.decision)
+    yield from (_unit(judged, answer), answer.decision, not doubtful(answer))
     if answer.result:
         yield from (answer.result.median, answer.result.low, answer.result.high, answer.favour)
 

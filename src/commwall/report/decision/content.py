@@ -17,6 +17,7 @@ from commwall.report.decision.figure import Row, Sides, spread_evenly
 from commwall.report.decision.money import money_lines
 from commwall.report.decision.words import far_words, row_words, sure_lines
 from commwall.report.energy import NOT_COUNTED
+from commwall.report.machines import machine_text
 from commwall.report.money import MoneyPage
 from commwall.report.narrative import measured_text, not_covered_lines
 from commwall.report.overview import Answer, capital, lowered, why_no_verdict
@@ -239,11 +240,15 @@ def _impossible(analysis: Analysis) -> Iterator[str]:
 def _absent(analysis: Analysis) -> Iterator[str]:
     """How many records are not there, or not used."""
     evidence = analysis.evidence
-    if missing := len(evidence.index.findings) - len(evidence.records):
+    standings = [finding.standing for finding in evidence.index.findings]
+    if missing := standings.count("missing"):
+        held, planned = len(standings) - missing, len(standings)
+        yield tr("{held} of {planned} planned records measured.", held=held, planned=planned)
+    if lost := len(standings) - missing - len(evidence.records):
         yield trn(
-            "{n} planned record is missing: page Method.",
-            "{n} planned records are missing: page Method.",
-            missing,
+            "{n} record cannot be used at all: page Method.",
+            "{n} records cannot be used at all: page Method.",
+            lost,
         )
     if refused := sum(bool(cell.refusals) for cell in analysis.cells):
         yield trn(
@@ -270,7 +275,7 @@ def _provenance(analysis: Analysis) -> str:
     plan, records = analysis.evidence.plan, analysis.evidence.records
     parts = [tr("campaign {name}", name=analysis.evidence.index.campaign)]
     if plan:
-        parts.append(plan.machine)
+        parts.append(machine_text(plan.machine))
     if records:
         parts.append(tr("measured {dates} (UTC)", dates=measured_text(records)))
         parts.append(trn("{n} record", "{n} records", len(records)))

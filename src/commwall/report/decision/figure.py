@@ -10,12 +10,22 @@ from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.report.figures import nothing, ratio_ticks
-from commwall.report.style import COLORS, INK, MUTED, new_figure, row_labels, title_figure
+from commwall.report.style import (
+    COLORS,
+    INK,
+    MUTED,
+    NARROW_IN,
+    WIDTH_IN,
+    new_figure,
+    row_labels,
+    title_figure,
+)
 
 MOST_ROWS = 10
 MOST_ROOM = 4.0
@@ -71,14 +81,22 @@ def spread_evenly(rows: Sequence[Row], most: int = MOST_ROWS) -> tuple[Row, ...]
     return tuple(row for row in rows if row.case in kept)
 
 
-def decision_figure(rows: Sequence[Row], sides: Sides | None) -> Figure:
-    """Ratio of each case on one axis that says in words which side is ahead where."""
+def decision_figure(rows: Sequence[Row], sides: Sides | None, *, narrow: bool = False) -> Figure:
+    """Ratio of each case on one axis that says in words which side is ahead where.
+
+    Args:
+        rows: the cases.
+        sides: what is compared; None if nothing is.
+        narrow: for a telephone, with the words below the marks and not beside them.
+    """
     if sides is None:
         return nothing(tr("No figure: no comparison has a usable round."))
-    figure, (axes,) = new_figure([1.0 + 0.34 * len(rows)])
+    height_in, width_in = (0.5, NARROW_IN) if narrow else (0.34, WIDTH_IN)
+    figure, (axes,) = new_figure([1.0 + height_in * len(rows)], width_in)
     axes.axvline(1, color=INK, linewidth=0.9)
     for place, row in enumerate(rows):
         _draw(axes, place, row)
+        _tell(axes, place, row, below=narrow)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     row_labels(axes, [row.case for row in rows])
     _scale(axes, rows, sides)
@@ -130,9 +148,15 @@ def _draw(axes: Axes, place: int, row: Row) -> None:
         axes.plot(row.interval, (place, place), color=color, linewidth=2.4, solid_capstyle="butt")
     face = color if row.winner else "white"
     axes.plot(row.ratio, place, "o", color=color, mfc=face, mew=1.6, ms=8)
+
+
+def _tell(axes: Axes, place: int, row: Row, *, below: bool) -> None:
+    """The words of a row, right of the panel or below the mark."""
+    across, shift = (0.0, (2, -12)) if below else (1.0, (6, 0))
     axes.annotate(
-        row.words, (1, place), xycoords=("axes fraction", "data"), xytext=(6, 0),
+        row.words, (across, place), xycoords=("axes fraction", "data"), xytext=shift,
         textcoords="offset points", va="center", fontsize=9, color=INK, annotation_clip=False,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")],
     )  # fmt: skip
 
 

@@ -8,13 +8,21 @@ from collections.abc import Iterator
 from commwall.analysis.money.answers import Money
 from commwall.economics.judging import Judged
 from commwall.economics.scenario import Scenario
-from commwall.economics.wording import gain_text, money_words, range_text, sentence
+from commwall.economics.wording import (
+    DECISIONS,
+    doubtful,
+    gain_text,
+    money_words,
+    range_text,
+    sentence,
+)
 from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.report.money import MoneyPage, subject_text
 
 NO_VERDICT = tr_later("No verdict: {why}.")
 NO_COMPARISON = tr_later("the campaign compares no links")
 NO_GAIN = tr_later("no workload has a gain")
+IF_EXACT = tr_later("each as if its speed-up were exact")
 ASSUMED = tr_later(
     'Each draw takes prices, hours and people of "{scenario}" anew from their ranges; an answer is '
     "named only where the middle {level} % of the draws agree. Costs contain the people who wait "
@@ -36,6 +44,7 @@ def money_lines(money: MoneyPage) -> Iterator[str]:
 
 def _answered(money: Money, judged: Judged, confidence: float) -> Iterator[str]:
     yield from (sentence(judged, answer) for answer in judged.answers)
+    yield from _each_alone(money)
     gain = gain_text(judged, confidence)
     yield tr("For {work}; speed-up {gain}.", work=subject_text(money, judged), gain=gain)
     if prices := list(_prices(money.scenario, judged, confidence)):
@@ -43,6 +52,19 @@ def _answered(money: Money, judged: Judged, confidence: float) -> Iterator[str]:
     scenario = money.scenario
     yield tr(scenario.difference.strip())
     yield tr(ASSUMED, scenario=tr(scenario.title), level=f"{100 * confidence:g}")
+
+
+def _each_alone(money: Money) -> Iterator[str]:
+    """How many workloads of several have which answer, rented; the page Money has each."""
+    alone = [judged for judged in money.judged if judged.subject.alone]
+    rented = [answer for judged in alone for answer in judged.answers if answer.way == "rented"]
+    made = [answer.decision for answer in rented]
+    if len(alone) > 1 and set(made) - {"none"}:
+        told = [tr("{decision} for {n}", decision=tr(words), n=made.count(decision))
+                for decision, words in DECISIONS.items() if decision in made]  # fmt: skip
+        if any(map(doubtful, rented)):
+            told.append(tr(IF_EXACT))
+        yield tr("Rented, by workload: {answers}; page Money.", answers=clauses(told))
 
 
 def _prices(scenario: Scenario, judged: Judged, confidence: float) -> Iterator[str]:

@@ -72,7 +72,8 @@ def _card(answer: Answer) -> Html:
 def figure(page: DecisionPage) -> Html:
     """The one figure."""
     rows, sides = page.decision.figure, page.decision.axis
-    return picture(decision_figure(rows, sides), caption(rows, sides), spoken_rows(rows, sides))
+    drawn, narrow = decision_figure(rows, sides), decision_figure(rows, sides, narrow=True)
+    return picture(drawn, caption(rows, sides), spoken_rows(rows, sides), narrow)
 
 
 def money(page: DecisionPage) -> Html:

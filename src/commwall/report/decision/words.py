@@ -13,6 +13,7 @@ from commwall.analysis.wording import centre_text, effect_text
 from commwall.language.translate import around_text, listed, tr, tr_later, trn
 from commwall.report.decision.figure import Row
 from commwall.report.overview import floor_text
+from commwall.report.rounds import rounds_so_far
 from commwall.schema.units import significant
 
 TRAINING_H = 10
@@ -118,7 +119,8 @@ def sure_lines(verdicts: Sequence[Verdict], confidence: float, noun: str) -> Ite
     rounds = range_text((verdict.n, str(verdict.n)) for verdict in used)
     level = f"{100 * confidence:g}"
     yield tr(ONE_ROUND) if rounds == "1" else tr(SEVERAL_ROUNDS, rounds=rounds, level=level)
-    if lost := sum(verdict.refused_rounds for verdict in used):
+    yield from rounds_so_far(used)
+    if lost := sum(verdict.refused_rounds - verdict.unmeasured_rounds for verdict in used):
         yield trn(
             "{n} planned round of a case could not be used.",
             "{n} planned rounds of cases could not be used.",

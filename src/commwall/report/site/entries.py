@@ -17,6 +17,7 @@ from commwall.analysis.wording import sentence
 from commwall.language.translate import tr, tr_later
 from commwall.records.ladders import ladders
 from commwall.records.todo import Finding
+from commwall.report.machines import machine_text
 from commwall.report.narrative import not_covered_lines, provenance_rows
 from commwall.report.overview import Answer, answer_of, answers, floor_text, why_no_verdict
 from commwall.report.pages import DECISION, pages_for
@@ -91,8 +92,8 @@ def entry_of(chapter: Chapter, analysis: Analysis) -> Entry:
     held, planned = f"{len(analysis.evidence.records):,}", f"{len(index.findings):,}"
     return Entry(
         chapter=chapter,
-        machine=plan.machine if plan else "",
-        state=tr("{held} of {planned} records", held=held, planned=planned),
+        machine=machine_text(plan.machine) if plan else "",
+        state=tr("{held} of {planned} planned records measured", held=held, planned=planned),
         weight=weight_of(analysis),
         headlines=tuple(_headlines(analysis)),
         parts=tuple(_parts(chapter, analysis)),
@@ -112,13 +113,14 @@ def weight_of(analysis: Analysis) -> tuple[int, ...]:
     """How telling a campaign is, as a key to sort by.
 
     Links that exist come before emulated ones; among them, campaigns that name a winner come first,
-    then those with more rounds.
+    then those with more rounds, then those with more cases.
     """
     own = [verdict for verdict in analysis.primary if not verdict.comparison.control]
     plan = analysis.evidence.plan
     real = not any(map(is_emulated, plan.platforms if plan else ()))
     decided = any(verdict.winner for verdict in own)
-    return real, decided, max((verdict.n for verdict in own), default=0)
+    compared = sum(verdict.ratio is not None for verdict in own)
+    return real, decided, max((verdict.n for verdict in own), default=0), compared
 
 
 def _headlines(analysis: Analysis) -> Iterator[Answer]:
@@ -135,8 +137,13 @@ def _ends(analysis: Analysis, verdicts: Sequence[Verdict]) -> Iterator[str]:
     """The smallest and the largest difference that a winner is named for."""
     sized = [(v.effect.size, v) for v in verdicts if v.winner and v.effect]
     ordered = [verdict for _, verdict in sorted(sized, key=itemgetter(0))]
-    for verdict in dict.fromkeys([*ordered[:1], *ordered[-1:]]):
-        yield f"{verdict.case}: {sentence(verdict, analysis.names)}"
+    told = [tr("{name}: {what}", name=verdict.case, what=sentence(verdict, analysis.names))
+            for verdict in dict.fromkeys([*ordered[:1], *ordered[-1:]])]  # fmt: skip
+    if len(ordered) <= len(told):
+        yield from told
+    else:
+        yield tr("Least: {verdict}", verdict=told[0])
+        yield tr("Most: {verdict}", verdict=told[-1])
 
 
 def _parts(chapter: Chapter, analysis: Analysis) -> Iterator[Part]:
