@@ -76,7 +76,7 @@ def test_bus_bandwidth_verdicts_are_those_of_the_table(published: Layout) -> Non
         "Collectives, bus bandwidth at the largest size",
         "Collectives, latency at the smallest size, lower is better",
     ]
-    assert rows[0].startswith("all-reduce|A is higher by 900 % (")
+    assert rows[0].startswith("all-reduce|10.00 (5.745 to 17.41)|A is higher by 900 % (")
     # 128 B in 4 ms and in 40, 32 and 50 ms; the control's floor is 5.0 %
     assert "32.0 kB/s|3.20 kB/s|10.00 (" in rows[0]
     assert rows[0].endswith("|5.0 %|3")
