@@ -140,10 +140,10 @@ def test_a_sealed_record_that_cannot_be_is_refused_in_few_words(
 @pytest.mark.parametrize(
     ("old", "new", "word"),
     [
-        ("[0.1, 2e-05]", "[NaN, 0.2]", "finite number"),
-        ("[0.1, 2e-05]", "[-Infinity, 0.2]", "finite number"),
-        ("[0.1, 2e-05]", "[1e999, 0.2]", "finite number"),
-        ("[0.1, 2e-05]", f"[{'9' * 5000}, 0.2]", "4300"),
+        ("[0.1,2e-05]", "[NaN, 0.2]", "finite number"),
+        ("[0.1,2e-05]", "[-Infinity, 0.2]", "finite number"),
+        ("[0.1,2e-05]", "[1e999, 0.2]", "finite number"),
+        ("[0.1,2e-05]", f"[{'9' * 5000}, 0.2]", "4300"),
         ('"cpu_count": 2', '"cpu_count": 64, "cpu_count": 2', "'cpu_count' stands twice"),
         ('"digest":', '"digest": "0", "digest":', "'digest' stands twice"),
     ],
