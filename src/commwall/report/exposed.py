@@ -43,7 +43,9 @@ def exposed_table(page: Page) -> Html:
              tr("of it exchange"), tr("exchange alone"), tr("overlap"), tr("n"))  # fmt: skip
     words = tr(
         "Means over the rounds. Overlap = 1 − exchange in it / exchange alone: packing gradients "
-        "into buckets, which no link shortens, is no part of it."
+        "into buckets, which no link shortens, is no part of it. An exchange that outlasts the "
+        "backward pass cannot be hidden whole; how much of what could be hidden was, page "
+        "breakeven tells."
     )
     return table(heads, rows, words)
 
