@@ -174,7 +174,7 @@ def test_energy_is_read_at_its_pace_beside_the_slower_readers(copies: Work) -> N
     """No step of the counter (100 ms) is missed because another call took long."""
     times = [reading.time_ns for reading in copies.meter.power.readings[0]]
     gaps_ms = [(after - before) / 1e6 for before, after in pairwise(times)]
-    looks = [look.time_ns for look in copies.meter.looks.looks]
+    looks = [interval.end_ns for interval in copies.meter.looks.intervals[0]]
     looks_ms = [(after - before) / 1e6 for before, after in pairwise(looks)]
     tell(
         f"between readings of energy {median(gaps_ms):.1f} ms, longest {max(gaps_ms):.1f} ms; "
