@@ -30,8 +30,9 @@ def table_of(layout: Layout, name: str) -> pd.DataFrame:
 
 def test_verdict_is_of_both_tables(published: Layout, page: str) -> None:
     points, crossings = (table_of(published, name) for name in ("breakeven", "crossings"))
-    said, floor, measured, by_the_line = _cards(page)
+    said, floor, measured, in_band, by_the_line = _cards(page)
     assert "is faster by 100 % (64 to 143, n = 5)" in said and "(A/A control)" in floor
+    assert in_band == "All measured cases lie in the band."
     assert measured.startswith("1 case has the legs that the curve needs; its steps compute")
     cells = pd.concat([points.select_dtypes("number"), crossings.select_dtypes("number")])
     numbers = re.sub(r"1 case|per GB|than 5 %|more than 5", "", f"{measured} {by_the_line}")

@@ -40,10 +40,10 @@ def test_verdict_first_then_limits_then_provenance(published: Layout, name: str)
 
 def test_tokens_per_second_are_judged(published: Layout) -> None:
     _, rows = verdict_rows(page_of(published, "strategies"))
-    assert rows[0].startswith("tensor|A is higher by 900 % (")
-    assert "10,000 token/s|1,000 token/s|10.00 (" in rows[0]
+    assert rows[0].startswith("tensor|10.00 (5.745 to 17.41)|A is higher by 900 % (")
+    assert "|10,000 token/s|1,000 token/s|" in rows[0]
     _, rows = verdict_rows(page_of(published, "inference"))
-    assert "2,000 token/s|500 token/s|4.000 (" in rows[0]
+    assert "|4.000 (" in rows[0] and "|2,000 token/s|500 token/s|" in rows[0]
 
 
 def test_counted_bytes_stand_beside_the_formula(published: Layout) -> None:
