@@ -65,10 +65,11 @@ def test_who_wins_by_how_much_and_how_surely(of_gpus: DecisionPage) -> None:
     assert "NVLink or host-staged" in told.question
     (answer,) = told.answers
     assert answer.verdict == "NVLink is faster by 100 % (54 to 160, n = 3) than host-staged."
-    hours, rounds, floor = answer.details
+    hours, rounds, floor, above = answer.details
     assert "10 hours over host-staged takes 5.00 (3.85 to 6.50) hours over NVLink" in hours
     assert "3 rounds" in rounds and "95 % interval" in rounds
     assert floor.endswith("the interval contains 1; noise floor 3.6 %.")
+    assert above == "Every winner is above the noise floor of its own case."
 
 
 def test_money_is_what_the_money_page_says(of_gpus: DecisionPage) -> None:

@@ -230,9 +230,18 @@ def _absences(analysis: Analysis, suite: SuiteName | None) -> Iterator[str]:
         if not verdict.comparison.control and verdict.n == 0 and suite in (None, verdict.suite)
     ]
     bare = {(p.comparison, p.case) for p in analysis.pairings if not p.pairs}
-    cases = dict.fromkeys(v.case for v in own if (v.comparison, v.case) in bare)
-    if cases:
-        yield tr("Cases without a usable round of both sides: {cases}.", cases=listed(cases))
+    without: dict[tuple[str, str], dict[str, None]] = {}
+    for verdict in own:
+        if (verdict.comparison, verdict.case) in bare:
+            sides = verdict.comparison.a, verdict.comparison.b
+            without.setdefault(sides, {})[verdict.case] = None
+    for (a, b), cases in without.items():
+        yield tr(
+            "Without a usable round of both {a} and {b}: {cases}.",
+            a=analysis.names[a],
+            b=analysis.names[b],
+            cases=listed(cases),
+        )
     labels: dict[str | None, list[str]] = {}
     for verdict in own:
         if (verdict.comparison, verdict.case) not in bare:

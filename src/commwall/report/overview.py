@@ -203,10 +203,8 @@ def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
     and how large a one it could have missed."""
     known = [(v, floor) for v in verdicts if (floor := v.open_difference) is not None]
     every = count_text(len(verdicts), noun) if len(verdicts) > 1 else ""
-    if not known and every:
-        return tr("noise floor unknown, none of {every} has an interval.", every=every)
     if not known:
-        return tr("noise floor unknown, no interval.")
+        return tr("{clauses}.", clauses=clauses(_unknown_floor(verdicts, every)))
     wrong = [v.case for v, _ in known if v.ratio and v.ratio.excludes_one]
     held = _held_text(len(known) - len(wrong), every, wrong)
     floors = range_text((floor, share_text(floor)) for _, floor in known)
@@ -215,6 +213,16 @@ def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
         return tr("{clauses}.", clauses=told)
     doubt = DOUBT_OF_EACH if len(known) > 1 else DOUBT
     return tr("{clauses}.", clauses=clauses((told, tr(doubt))))
+
+
+def _unknown_floor(verdicts: Sequence[Verdict], every: str) -> Iterator[str]:
+    """That there is no noise floor, and how far apart the same link lay all the same."""
+    if every:
+        yield tr("noise floor unknown, none of {every} has an interval", every=every)
+    else:
+        yield tr("noise floor unknown, no interval")
+    if apart := [abs(verdict.ratio.centre - 1) for verdict in verdicts if verdict.ratio]:
+        yield tr("as far as seen, it lay at most {share} from itself", share=share_text(max(apart)))
 
 
 def floor_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:

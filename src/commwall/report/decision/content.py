@@ -27,7 +27,7 @@ from commwall.schema.plan import Comparison
 ENERGY = TOPICS[1]
 MOST_ANSWERS = 3
 """Comparisons that one page tells of; the summary has them all."""
-MOST_LINES = 10
+MOST_LINES = 12
 """Lines on what was not measured; the others stand on the pages Summary and Platforms."""
 REPLICA_ROUNDS = 2
 LINK = tr_later(

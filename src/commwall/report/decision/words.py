@@ -127,6 +127,9 @@ def sure_lines(verdicts: Sequence[Verdict], confidence: float, noun: str) -> Ite
             lost,
         )
     yield floor_text(verdicts, noun)
-    if doubtful := [v.case for v in used if v.winner and v.above_noise is False]:
+    won = [verdict for verdict in used if verdict.winner]
+    if doubtful := [verdict.case for verdict in won if verdict.above_noise is False]:
         cases = listed(doubtful)
         yield tr("Do not rely on {cases}: not above the noise floor.", cases=cases)
+    elif won and all(verdict.above_noise for verdict in won):
+        yield tr("Every winner is above the noise floor of its own case.")
