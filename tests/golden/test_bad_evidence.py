@@ -11,7 +11,7 @@ import pytest
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, EvidenceMissing, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.analysis.wording import noise_text, sentence
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically
@@ -181,7 +181,7 @@ def test_a_sealed_record_of_absurd_numbers_is_a_gap(
         return record.model_copy(update={"series": series})
 
     analysis = _analysis(tmp_path, absurd)
-    assert not tidy_tables(analysis).ratios.empty
+    assert not Tables(analysis).ratios.empty
     assert all(sentence(verdict, analysis.names) for verdict in analysis.verdicts)
     if value in (1e308, 5e-324):
         told = "round 1" if len(rounds) == 1 else "rounds 1 to 5"
@@ -208,7 +208,7 @@ def test_one_round_has_no_interval_and_no_winner(tmp_path: Path) -> None:
     words = sentence(analysis.primary[0], analysis.names)
     assert words.endswith("cannot tell with 1 round, one round has no interval; ratio 2.000.")
     assert analysis.primary[0].ratio is not None
-    row = tidy_tables(analysis).ratios.iloc[0]
+    row = Tables(analysis).ratios.iloc[0]
     assert row["n"] == 1 and row["ratio"] == pytest.approx(2)
     assert row[["winner", "effect_percent", "effect_low_percent"]].isna().all()
 

@@ -11,7 +11,7 @@ from commwall.analysis.census import census_tables
 from commwall.analysis.names import Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.analysis.whatif.answers import answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
@@ -55,7 +55,7 @@ def sample() -> Analysis:
 @pytest.fixture(scope="module")
 def sample_page(sample: Analysis) -> Page:
     curve, looks = break_even(sample), looks_of(sample.names)
-    return Page(sample, tidy_tables(sample), census_tables(sample), curve, looks)
+    return Page(sample, Tables(sample), census_tables(sample), curve, looks)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.derive import derive
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.report.exposed import exposed_note
 from commwall.report.gpu_use import disturbance_table
 from commwall.report.limits import limit_table
@@ -100,7 +100,7 @@ def test_the_highest_clock_of_the_campaign_stands_for_legs_that_were_not_watched
     """One platform always runs lower than the other: only its own records cannot know."""
     analysis = analysed(tmp_path, on(STAGED, lambda own: at_clocks(own, *clocks("full", LOWERED))))
     assert highest_clock_hz(analysis.evidence.records) == FULL
-    rounds = tidy_tables(analysis).rounds
+    rounds = Tables(analysis).rounds
     exposed = rounds[rounds["metric"] == "exposed_comm_time_s"]
     assert set(exposed["platform"]) == {DIRECT, AGAIN}
 

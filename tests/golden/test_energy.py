@@ -7,7 +7,7 @@ import pytest
 from commwall.analysis.derive import derive
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.records.hardware import read_hardware
 from commwall.report.energy import power_figure, powers
 from commwall.report.style import looks_of
@@ -117,7 +117,7 @@ def test_the_peaks_on_file_are_those_of_the_named_gpus_only() -> None:
 
 def test_power_is_summed_over_gpus_and_drawn(tmp_path: Path) -> None:
     golden = write_campaign(tmp_path, lambda r: None if r.id.platform == SLOW else _sealed(r))
-    tables = tidy_tables(analyse_campaign(golden, CAMPAIGN, 0.95))
+    tables = Tables(analyse_campaign(golden, CAMPAIGN, 0.95))
     power = powers(tables).set_index("platform")
     assert power.loc[FAST, "power_w"] == pytest.approx(500, rel=0.02)
     assert power.loc[FAST, "polled_power_w"] == pytest.approx(500)

@@ -25,7 +25,7 @@ from commwall.analysis.names import (
 )
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.records.hardware import read_hardware
 from commwall.report.gpu_use import disturbance_table
 from commwall.report.page import open_page
@@ -216,7 +216,7 @@ def test_clocks_and_marks_of_all_records(tmp_path: Path) -> None:
         return golden.model_copy(update=update)
 
     analysis = analyse_campaign(write_campaign(tmp_path, change), CAMPAIGN, 0.95)
-    own = tidy_tables(analysis).disturbance.set_index("platform")
+    own = Tables(analysis).disturbance.set_index("platform")
     row = own.loc[STAGED]
     assert (row["case"], row["n"], row["throttled"], row["contended"]) == (CASE, 3, 1, 0)
     assert (row["sm_clock_min_hz"], row["sm_clock_median_hz"]) == (1.97e9, 1.98e9)
@@ -230,7 +230,7 @@ def test_clocks_and_marks_of_all_records(tmp_path: Path) -> None:
 
 def test_a_cpu_has_no_clocks_and_says_so(tmp_path: Path) -> None:
     analysis = analyse_campaign(build.write_campaign(tmp_path), build.CAMPAIGN, 0.95)
-    tables = tidy_tables(analysis)
+    tables = Tables(analysis)
     assert set(tables.disturbance["reason"]) == {"clocks and temperatures of a CPU are not read"}
     assert tables.disturbance["sm_clock_max_hz"].isna().all()
     assert set(tables.traffic["reason"]) == {"the records hold no counted transfer"}

@@ -20,7 +20,7 @@ from commwall.analysis.limits import (
 from commwall.analysis.names import MEMORY_SHARE, Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.report.limits import limit_figure
 from commwall.report.style import looks_of
 from commwall.schema.record import Record
@@ -213,7 +213,7 @@ def test_counted_bytes_of_the_optimiser() -> None:
 
 
 def test_table_and_figure(tmp_path: Path) -> None:
-    tables = tidy_tables(analysis_of(tmp_path))
+    tables = Tables(analysis_of(tmp_path))
     row = tables.limits.set_index("platform").loc[SLOW]
     assert (row["case"], row["n"], row["limit"]) == (CASE, 5, "link")
     assert row["own_work_share"] == pytest.approx(0.45)

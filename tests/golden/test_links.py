@@ -9,7 +9,7 @@ from commwall.analysis.links import LinkFit, fit_link
 from commwall.analysis.names import EAGER_TIME
 from commwall.analysis.points import points
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables, tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.records.store import read_record, write_record
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase
@@ -25,7 +25,7 @@ SIZES = (8, 32, 128)
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     layout = write_campaign(tmp_path_factory.mktemp("links"))
-    return tidy_tables(analyse_campaign(layout, CAMPAIGN, 0.95))
+    return Tables(analyse_campaign(layout, CAMPAIGN, 0.95))
 
 
 def on_a_line(latency_s: float, rate: float) -> Record:
@@ -87,7 +87,7 @@ def test_what_nccl_chose_stands_in_a_table(tmp_path: Path) -> None:
     choice = NcclChoice(message_bytes=8, algorithm="RING", protocol="LL", channels=2)
     write_record(layout, own.model_copy(update={"nccl_choices": (choice,)}).sealed())
     write_index(layout, CAMPAIGN)
-    choices = tidy_tables(analyse_campaign(layout, CAMPAIGN, 0.95)).choices
+    choices = Tables(analyse_campaign(layout, CAMPAIGN, 0.95)).choices
     assert choices[["platform", "case", "round", "message_bytes"]].values.tolist() == [
         [FAST, "all-gather", 1, 8]
     ]

@@ -8,7 +8,7 @@ from commwall.analysis.derive import derive
 from commwall.analysis.names import ALGBW, BUSBW, LATENCY, MEMORY_BANDWIDTH, Quantity
 from commwall.analysis.points import points
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.analysis.verdicts import Verdict
 from commwall.analysis.wording import noise_short_text, sentence
 from commwall.schema.case import CollectivesCase, MemoryCase
@@ -105,7 +105,7 @@ def test_a_size_that_the_link_does_not_set_enters_no_verdict(analysis: Analysis)
     assert derive(record(FAST, "all-reduce", 1)).absent[LATENCY] == NOT_BOUND
     verdict = _verdict(analysis, "all-reduce", SLOW, LATENCY)
     assert (verdict.ratio, verdict.why_none) == (None, NOT_BOUND)
-    sizes = tidy_tables(analysis).sizes.query("case == 'all-reduce'")
+    sizes = Tables(analysis).sizes.query("case == 'all-reduce'")
     assert set(sizes[~sizes["bound"]]["message_bytes"]) == {8}
 
 

@@ -12,7 +12,7 @@ from commwall.analysis.facts import Fact, facts_of, matrix_of, matrix_text
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.overall import TOPICS, comparisons, overall_text, topic_verdicts, why_unused
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.analysis.verdicts import Verdict
 from commwall.report.method import steps
 from commwall.report.overview import control_text, floor_text
@@ -191,7 +191,7 @@ def test_legs_that_did_not_settle_have_a_row_a_case_and_platform(
     late &= census.efforts["leg"].isin(("full", "comm"))
     efforts = census.efforts.assign(unsettled=census.efforts["unsettled"].where(~late, 2))
     known = replace(census, efforts=efforts)
-    page = Page(analysis, tidy_tables(analysis), known, break_even(analysis), {})
+    page = Page(analysis, Tables(analysis), known, break_even(analysis), {})
     row = steps(page).markup.partition("had not settled")[2].partition("<tbody>")[2]
     cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
     late_legs = {"full": "2 of 3", "comm": "2 of 3"}

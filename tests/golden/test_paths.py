@@ -11,7 +11,7 @@ from commwall.analysis.names import MEMORY_BANDWIDTH
 from commwall.analysis.pairs import Cell
 from commwall.analysis.paths import rank_rates, reached, sharing_rows
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report.html import Html
@@ -99,7 +99,7 @@ def test_only_cases_of_one_launch_that_differ_in_turns_are_set_side_by_side(othe
 
 def test_the_page_shows_shares_and_what_is_shared() -> None:
     analysis = analysis_of(TOGETHER, ALONE)
-    page = Page(analysis, tidy_tables(analysis), census_tables(analysis), break_even(analysis), {})
+    page = Page(analysis, Tables(analysis), census_tables(analysis), break_even(analysis), {})
     shares = text_of(paths(page))
     assert "together, 1 GiB|PCIe 5.0 x16|64.0 GB/s|25.0 %" in shares
     assert "alone, 1 GiB, device 1|PCIe 5.0 x16|64.0 GB/s|50.0 %" in shares

@@ -11,7 +11,7 @@ import pytest
 from commwall.analysis.replication.judging import Replication
 from commwall.analysis.replication.predicting import NO_SPREAD, predict
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.cli.main import main
 from commwall.records.bundle import collect, write_bundle
 from commwall.records.layout import Layout
@@ -130,12 +130,12 @@ def test_what_may_differ_is_told(published: Layout) -> None:
 
 def test_the_table_has_every_cell_with_its_interval(published: Layout) -> None:
     replicate(published)
-    table = tidy_tables(analyse_campaign(published, OWN, 0.95)).replication
+    table = Tables(analyse_campaign(published, OWN, 0.95)).replication
     assert list(table["outcome"]) == ["inside"] * 3
     row = table[table["b"].notna()].iloc[0]
     assert (row["mean"], row["rounds"], row["published_rounds"]) == (pytest.approx(2), 2, 5)
     assert row["low"] < 2 < row["high"]
-    assert tidy_tables(analyse_campaign(published, CAMPAIGN, 0.95)).replication.empty
+    assert Tables(analyse_campaign(published, CAMPAIGN, 0.95)).replication.empty
 
 
 def test_the_section_stands_on_a_replications_page_only(published: Layout) -> None:

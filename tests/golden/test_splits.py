@@ -16,7 +16,7 @@ from commwall.analysis.names import (
     STRATEGY_TOKENS,
 )
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.schema.facts import Fact, GpuFactsFile, GpuPeaks
 from tests.golden import splits
 from tests.golden.build import FAST, SLOW
@@ -99,7 +99,7 @@ def test_a_record_with_the_bytes_of_one_rank_says_nothing(tmp_path: Path) -> Non
 
 
 def test_bytes_have_a_round_value_and_no_verdict(analysis: Analysis) -> None:
-    tables = tidy_tables(analysis)
+    tables = Tables(analysis)
     assert SENT_OVER_FORMULA.metric_id in set(tables.rounds["metric"])
     assert SENT_OVER_FORMULA.metric_id not in set(tables.ratios["metric"])
 

@@ -10,7 +10,7 @@ from commwall.analysis.clocks import APART
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.steps.rows import predicted_step_rows
 from commwall.analysis.steps.words import yardsticks
-from commwall.analysis.tables import Tables, tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.schema.case import TrainingCase
 from commwall.schema.record import Record
 from commwall.schema.result import Mark
@@ -38,7 +38,7 @@ PARTS = ["compute_percent", "exchange_percent", "contention_percent"]
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     layout = write_campaign(tmp_path_factory.mktemp("steps"))
-    return tidy_tables(analyse_campaign(layout, CAMPAIGN, 0.95))
+    return Tables(analyse_campaign(layout, CAMPAIGN, 0.95))
 
 
 def predicted(root: Path, change: Change) -> pd.DataFrame:

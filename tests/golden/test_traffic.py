@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.report.page import Page, open_page
 from commwall.report.path_evidence import PATHS, path_lines, traffic_table
 from commwall.schema.record import Record
@@ -43,7 +43,7 @@ def spoilt(golden: Record) -> Record:
 
 
 def test_a_launch_stands_once_for_each_rank(tmp_path: Path) -> None:
-    tables = tidy_tables(analyse_campaign(write_campaign(tmp_path), CAMPAIGN, 0.95))
+    tables = Tables(analyse_campaign(write_campaign(tmp_path), CAMPAIGN, 0.95))
     own = tables.traffic[tables.traffic["platform"] == DIRECT]
     assert own["rank"].tolist() == [0, 1] * 3
     assert set(own["nvlink_sent_bytes"]) == {WIRE_BYTES}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.claims.judging import OUTCOMES, WORDS
 from commwall.cli.main import main
 from commwall.records.layout import Layout
@@ -73,7 +73,7 @@ def test_verdict_first_then_limits_then_provenance(checkout: Layout) -> None:
 
 def test_measured_cells_are_those_of_the_sample(checkout: Layout, page: ClaimsPage) -> None:
     """Each case and platform by itself: the largest size of the table `sizes`."""
-    sizes = tidy_tables(analyse_campaign(checkout, SAMPLE, 0.95)).sizes
+    sizes = Tables(analyse_campaign(checkout, SAMPLE, 0.95)).sizes
     own = sizes[(sizes["metric"] == "busbw_bytes_per_s") & sizes["case"].str.startswith("all-red")]
     assert not own.empty
     expected = {}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables, tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.cli.main import main
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
@@ -38,7 +38,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
 
 @pytest.fixture(scope="module")
 def tables(published: Layout) -> Tables:
-    return tidy_tables(analyse_campaign(published, CAMPAIGN, 0.95))
+    return Tables(analyse_campaign(published, CAMPAIGN, 0.95))
 
 
 def page_of(layout: Layout, name: str) -> str:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.result import analyse, analyse_campaign
-from commwall.analysis.tables import Tables, tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report import figures
@@ -36,7 +36,7 @@ DRAWN: dict[str, Draw] = {
 def _tables(rounds: int = 5) -> Tables:
     records = tuple(record(name, r, rounds) for name in FULL_MS for r in range(1, rounds + 1))
     index = Index(campaign=CAMPAIGN, title="golden", mine=False)
-    return tidy_tables(analyse(Evidence(index, plan(rounds), records), 0.95))
+    return Tables(analyse(Evidence(index, plan(rounds), records), 0.95))
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_an_interval_of_two_rounds_stays_above_zero_and_leaves_room_for_the_bars
 @pytest.mark.parametrize("name", DRAWN)
 def test_tables_without_rows_give_a_sentence_that_says_so(name: str) -> None:
     index = Index(campaign=CAMPAIGN, title="golden", mine=False)
-    empty = tidy_tables(analyse(Evidence(index, plan(), ()), 0.95))
+    empty = Tables(analyse(Evidence(index, plan(), ()), 0.95))
     shown = picture(DRAWN[name](empty, {}), "caption")
     assert shown.markup.startswith('<p class="missing">') and "no " in shown.markup
     assert "caption" not in shown.markup
@@ -175,7 +175,7 @@ def _is_nan(values: object) -> bool:
 def many(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     """Four models on three platforms."""
     layout = write_many(tmp_path_factory.mktemp("many"))
-    return tidy_tables(analyse_campaign(layout, MANY, 0.95))
+    return Tables(analyse_campaign(layout, MANY, 0.95))
 
 
 @pytest.mark.parametrize("name", DRAWN)

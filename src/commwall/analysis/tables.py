@@ -49,7 +49,8 @@ from commwall.stats.paired import relative_spread
 class Tables:
     """All tables of one campaign; `commwall.analysis.columns` says what each holds.
 
-    A table is made when it is first asked for: a page shows few of them.
+    A table is made when it is first asked for: a page shows few of them. A campaign without records
+    gives tables without rows.
     """
 
     measurements: pd.DataFrame
@@ -88,11 +89,6 @@ class Tables:
         table = _frame(name, ROWS[name](self.analysis))
         setattr(self, name, table)
         return table
-
-
-def tidy_tables(analysis: Analysis) -> Tables:
-    """All tables of an analysis; a campaign without records gives tables without rows."""
-    return Tables(analysis)
 
 
 def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from commwall.analysis.files import write_tables
 from commwall.analysis.mitigations.table import mitigation_tables
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.scaling.tables import scaling_tables
-from commwall.analysis.tables import tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     layout = Layout(root)
     analysis = analyse_campaign(layout, arguments.campaign, confidence_level(root))
     parts = (
-        tidy_tables(analysis),
+        Tables(analysis),
         break_even(analysis),
         scaling_tables(analysis),
         mitigation_tables(analysis),

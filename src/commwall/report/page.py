@@ -9,7 +9,7 @@ from pathlib import Path
 from commwall.analysis.breakeven import BreakEven, break_even
 from commwall.analysis.census import Census, census_tables
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables, tidy_tables
+from commwall.analysis.tables import Tables
 from commwall.language.translate import ENGLISH, speak
 from commwall.records.layout import Layout
 from commwall.report.style import Look, looks_of
@@ -55,7 +55,7 @@ def open_page(
     analysis = analyse_campaign(Layout(Path(root)), campaign, confidence)
     return Page(
         analysis=analysis,
-        tables=tidy_tables(analysis),
+        tables=Tables(analysis),
         census=census_tables(analysis),
         curve=break_even(analysis),
         looks=looks_of(analysis.names),
