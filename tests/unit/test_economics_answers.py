@@ -199,6 +199,6 @@ def test_what_the_rent_alone_saves_is_told_apart_from_those_who_wait() -> None:
     alone = 1 - own.middle.time * VALUES["a.rent"] / VALUES["b.rent"]
     assert rented.rent_alone.median == pytest.approx(alone)
     assert rented.rent_alone.median < rented.result.median
-    assert f"of the rent alone {100 * alone:g} %" in sentence(own, rented)
+    assert f"of the rent for the same work it saves {100 * alone:g} %" in sentence(own, rented)
     nobody = judge(scenario(without("waiting_share")), SUBJECT, 0.95).answers[1]
     assert nobody.rent_alone is None

@@ -271,13 +271,16 @@ def _bought_text(judged: Judged, answer: Answer) -> str:
 
 
 def _rented_text(judged: Judged, answer: Answer) -> str:
-    saved = tr(
-        "of the cost of the same work it saves {result}", result=_with_middle(judged, answer)
-    )
+    result = _with_middle(judged, answer)
     if answer.rent_alone is None:
-        return saved
+        return tr("of the cost of the same work it saves {result}", result=result)
     alone = spread_text(answer.rent_alone, percent_text)
-    return tr("{saved}, of the rent alone {alone}", saved=saved, alone=alone)
+    return tr(
+        "of the rent for the same work it saves {alone}, with the pay of those who wait for it "
+        "{result}",
+        alone=alone,
+        result=result,
+    )
 
 
 def _with_middle(judged: Judged, answer: Answer) -> str:
