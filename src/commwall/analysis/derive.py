@@ -14,7 +14,7 @@ from commwall.analysis.energy import whole_energy
 from commwall.analysis.gpu_use import gpu_use, of_some_gpus, peak_unknown
 from commwall.analysis.inference import inference_values
 from commwall.analysis.mitigations.record_values import mitigated_values
-from commwall.analysis.names import HOST_GAP, Quantity
+from commwall.analysis.names import EXPOSED, HOST_GAP, OVERLAP, Quantity
 from commwall.analysis.points import point_values
 from commwall.analysis.readings import (
     all_values,
@@ -40,7 +40,6 @@ NO_PEAKS = GpuFactsFile({})
 OF_EVERY_GPU = frozenset({"energy_j", "idle_power_w"})
 """Metrics that are summed over the GPUs, so that one that lacks makes the sum wrong."""
 MFU = Quantity("mfu")
-OVERLAP = "overlap_ratio"
 PER_WH_ABOVE_IDLE = "efficiency_above_idle_samples_per_wh"
 ABOVE_IDLE = ("energy_j", "idle_power_w")
 """What energy above idle needs."""
@@ -162,7 +161,7 @@ def throughput(record: Record, step_time_s: float) -> float:
 def _overlap(alone: Leg) -> Formula:
     """Share of the exchange that compute hides, measured from a step without exchange."""
     return Formula(
-        OVERLAP,
+        OVERLAP.metric_id,
         ("full", alone, "comm"),
         lambda r, s: 1 - (s["full"] - s[alone]) / s["comm"],
     )
@@ -172,7 +171,7 @@ def _formulas(steps: StepTimes) -> tuple[Formula, ...]:
     """Those of a record: without leg `packed` packing counts as exchange that nothing hides."""
     if "packed" in steps:
         return FORMULAS
-    return tuple(_overlap("nosync") if f.metric_id == OVERLAP else f for f in FORMULAS)
+    return tuple(_overlap("nosync") if f.metric_id == OVERLAP.metric_id else f for f in FORMULAS)
 
 
 def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | None:
@@ -256,7 +255,7 @@ FORMULAS: tuple[Formula, ...] = (
         ("full",),
         lambda r, s: training_case(r).dataset_samples / throughput(r, s["full"]),
     ),
-    Formula("exposed_comm_time_s", ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
+    Formula(EXPOSED.metric_id, ("full", "nosync"), lambda r, s: s["full"] - s["nosync"]),
     Formula("packing_time_s", ("packed", "nosync"), lambda r, s: s["packed"] - s["nosync"]),
     Formula("exchange_cost_time_s", ("full", "packed"), lambda r, s: s["full"] - s["packed"]),
     _overlap("packed"),

@@ -10,7 +10,6 @@ from statistics import median
 from commwall.analysis.clocks import (
     POWER_CAPPED,
     at_power_limit,
-    highest_clock_hz,
     slowest_clock_hz,
 )
 from commwall.analysis.columns import Row, platform_columns
@@ -39,7 +38,7 @@ def disturbance_rows(analysis: Analysis) -> Iterator[Row]:
     for record in analysis.evidence.records:
         if isinstance(record.case, TrainingCase) and record.status.state == "ok":
             groups.setdefault((record.id.case, record.id.platform), []).append(record)
-    highest_hz = highest_clock_hz(analysis.evidence.records)
+    highest_hz = analysis.highest_clock_hz
     for records in groups.values():
         yield {
             **platform_columns(records[0], analysis),

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from commwall.analysis.clocks import at_power_limit, highest_clock_hz
+from commwall.analysis.clocks import at_power_limit
 from commwall.analysis.derive import MFU
 from commwall.analysis.gpu_use import nominal_memory_rate
-from commwall.analysis.names import HOST_GAP, MEMORY_SHARE, Quantity
+from commwall.analysis.names import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.records.admit import refusals
@@ -39,7 +39,6 @@ Limit = Literal["link", "host", "compute", "memory", "power", "neither", "device
 """neither: the device's own work, at less than half of both its bounds; device: its own work, of
 which is not known whether compute or memory bounds it."""
 FULL = Quantity("step_time_s", "full")
-EXPOSED = Quantity("exposed_comm_time_s")
 HALF = 0.5
 """Least share of a bound that may be called the limit: below it something else takes longer."""
 OPTIMISER_BYTES = 28
@@ -230,7 +229,7 @@ def _marked_host_bound(record: Record) -> bool:
 def limits(analysis: Analysis) -> tuple[CaseLimit, ...]:
     """The limit of every training case on every platform, in the order of the records."""
     groups: dict[tuple[str, str], list[tuple[Cell, Parts]]] = {}
-    highest_hz = highest_clock_hz(analysis.evidence.records)
+    highest_hz = analysis.highest_clock_hz
     for cell in analysis.cells:
         parts = parts_of(cell, analysis.facts.gpus, highest_hz) if _usable(cell) else None
         if parts:

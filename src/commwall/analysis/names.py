@@ -55,11 +55,11 @@ PRIMARY = Quantity("throughput_samples_per_s")
 EXCHANGE_COST = Quantity("exchange_cost_time_s")
 PACKED = (Quantity("packing_time_s"), EXCHANGE_COST)
 """What leg `packed` tells; cases planned without it lack nothing."""
+EXPOSED = Quantity("exposed_comm_time_s")
+OVERLAP = Quantity("overlap_ratio")
 HOST_GAPS = tuple(Quantity(HOST_GAP, leg) for leg in LEGS)
 ABOVE_IDLE = Quantity("energy_above_idle_j_per_sample")
-SIGNED = frozenset(
-    {Quantity("exposed_comm_time_s"), Quantity("overlap_ratio"), ABOVE_IDLE, *PACKED, *HOST_GAPS}
-)
+SIGNED = frozenset({EXPOSED, OVERLAP, ABOVE_IDLE, *PACKED, *HOST_GAPS})
 """Differences, which may be negative; all other quantities are positive."""
 OPERATION_TIME = Quantity("operation_time_s")
 EAGER_TIME = Quantity("eager_time_s")
@@ -87,8 +87,8 @@ _TRAINING: tuple[Quantity, ...] = (
     PRIMARY,
     Quantity("throughput_tokens_per_s"),
     Quantity("epoch_time_s"),
-    Quantity("exposed_comm_time_s"),
-    Quantity("overlap_ratio"),
+    EXPOSED,
+    OVERLAP,
     Quantity("scaling_efficiency"),
     Quantity("exchange_busbw_bytes_per_s"),
     Quantity("mfu"),

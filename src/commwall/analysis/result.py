@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from commwall.analysis.clocks import highest_clock_hz
 from commwall.analysis.decompose import Decomposition, Undecomposed, decompose
 from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
@@ -53,6 +54,11 @@ class Analysis:
         """Steps explained and predicted; None where the campaign has no readable plan."""
         plan = self.evidence.plan
         return model_steps(plan, self.cells, self.confidence) if plan else None
+
+    @cached_property
+    def highest_clock_hz(self) -> float | None:
+        """Highest clock of a GPU's processors in any record [Hz]; None if none was read."""
+        return highest_clock_hz(self.evidence.records)
 
     @property
     def primary(self) -> tuple[Verdict, ...]:

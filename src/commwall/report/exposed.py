@@ -8,11 +8,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from commwall.analysis.clocks import APART, highest_clock_hz, slowest_clock_hz
-from commwall.analysis.derive import OVERLAP
+from commwall.analysis.clocks import APART, slowest_clock_hz
 from commwall.analysis.gaps import rounds_text
-from commwall.analysis.limits import EXPOSED
-from commwall.analysis.names import PACKED
+from commwall.analysis.names import EXPOSED, OVERLAP, PACKED
 from commwall.analysis.wording import signed_share_text
 from commwall.language.translate import quantity_text, tr
 from commwall.report.html import Html, bullets, joined, paragraph, table
@@ -31,7 +29,7 @@ def exposed_table(page: Page) -> Html:
     """
     own = page.tables.platforms
     leg_comm = (own["metric"] == "step_time_s") & (own["leg"] == "comm")
-    means = own[own["metric"].isin([EXPOSED.metric_id, *_PARTS, OVERLAP]) | leg_comm]
+    means = own[own["metric"].isin([EXPOSED.metric_id, *_PARTS, OVERLAP.metric_id]) | leg_comm]
     rows = [
         (str(case), str(label), *cells)
         for (case, label), line in means.groupby(["case", "label"], sort=False)
@@ -52,11 +50,12 @@ def exposed_table(page: Page) -> Html:
 
 def _parts_cells(line: pd.DataFrame) -> tuple[str, ...]:
     """Cells of one case and platform; none where a part is missing."""
-    if not {*_PARTS, OVERLAP} <= set(line.index):
+    if not {*_PARTS, OVERLAP.metric_id} <= set(line.index):
         return ()
     times = (EXPOSED.metric_id, *_PARTS, "step_time_s")
     shown = (time_text(line["mean"][name]) for name in times)
-    return (*shown, signed_share_text(line["mean"][OVERLAP]), str(line["n"][OVERLAP]))
+    overlap = line.loc[OVERLAP.metric_id]
+    return (*shown, signed_share_text(overlap["mean"]), str(overlap["n"]))
 
 
 def exposed_note(page: Page) -> Html:
@@ -64,8 +63,8 @@ def exposed_note(page: Page) -> Html:
     is not told since the legs ran at clocks that differ.
     """
     rounds = page.tables.rounds[page.tables.rounds["admitted"]]
-    low = rounds[(rounds["metric"] == "exposed_comm_time_s") & (rounds["value"] < 0)]
-    over = rounds[(rounds["metric"] == OVERLAP) & (rounds["value"] < 0)]
+    low = rounds[(rounds["metric"] == EXPOSED.metric_id) & (rounds["value"] < 0)]
+    over = rounds[(rounds["metric"] == OVERLAP.metric_id) & (rounds["value"] < 0)]
     cheap = tr("exposed communication is negative, the exchange costs less than noise")
     dear = tr("overlap is negative, full costs more than compute and exchange in turn")
     lines = [
@@ -80,7 +79,7 @@ def exposed_note(page: Page) -> Html:
 
 def _left_out(page: Page) -> Iterator[str]:
     """Where the legs' clocks forbid their difference, and what these clocks were."""
-    highest_hz = highest_clock_hz(page.analysis.evidence.records)
+    highest_hz = page.analysis.highest_clock_hz
     found: dict[tuple[str, str], list[Record]] = {}
     for cell in page.analysis.cells:
         if not cell.refusals and cell.derived.absent.get(EXPOSED) == tr(APART):
@@ -110,7 +109,7 @@ def _clock_text(records: list[Record], leg: Leg, highest_hz: float | None) -> st
 
 def _negative_overlaps(platforms: pd.DataFrame, over: pd.DataFrame) -> Iterator[str]:
     """What an overlap below 0 means: noise of its legs, or more work, as its interval says."""
-    own = platforms[platforms["metric"] == OVERLAP]
+    own = platforms[platforms["metric"] == OVERLAP.metric_id]
     for place in over[["platform", "case"]].drop_duplicates().itertuples(index=False):
         ((_, row),) = own[
             (own["platform"] == place.platform) & (own["case"] == place.case)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from commwall.analysis.names import PRIMARY, Quantity
+from commwall.analysis.names import EXPOSED, PRIMARY, Quantity
 from commwall.analysis.tables import Tables
 from commwall.language.translate import tr
 from commwall.report.overview import capital
@@ -39,7 +39,6 @@ Groups = list[tuple[str, pd.DataFrame]]
 GROUP_GAP = 0.6
 """Room between groups, in bars."""
 FULL = Quantity("step_time_s", "full")
-EXPOSED = Quantity("exposed_comm_time_s")
 PARTS = (Quantity("step_time_s", "nosync"), EXPOSED, Quantity("packing_time_s"))
 MOST_ROOM = 3.0
 """An axis ends at this many times its largest round; a longer interval runs out of it."""
@@ -353,13 +352,13 @@ def _draw_parts(axes: Axes, row: float, ends: Sequence[float], look: Look) -> No
 
 def _parts_legend(figure: Figure, *, packed: bool, whole: bool) -> None:
     rest = tr("exposed: exchange") if packed else tr("exposed communication")
-    handles = [
-        Patch(facecolor=MUTED, label=tr("compute (leg nosync)")),
-        Patch(facecolor=MUTED, alpha=0.35, label=tr("exposed: packing of buckets")),
-        Patch(facecolor="white", edgecolor=MUTED, label=rest),
-        Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label=tr("not told apart")),
-    ][: 4 if whole else 3]
-    del handles[1 : 1 if packed else 2]
+    handles = [Patch(facecolor=MUTED, label=tr("compute (leg nosync)"))]
+    if packed:
+        handles += [Patch(facecolor=MUTED, alpha=0.35, label=tr("exposed: packing of buckets"))]
+    handles += [Patch(facecolor="white", edgecolor=MUTED, label=rest)]
+    if whole:
+        words = tr("not told apart")
+        handles += [Patch(facecolor="white", edgecolor=MUTED, linestyle=":", label=words)]
     figure.legend(handles=handles, loc="outside lower right", ncols=2, frameon=False, fontsize=9)
 
 

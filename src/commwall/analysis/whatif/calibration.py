@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from commwall.analysis.derive import MFU
 from commwall.analysis.links import LinkFit, fit_link
-from commwall.analysis.names import Quantity
+from commwall.analysis.names import OVERLAP, Quantity
 from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.analysis.whatif.assumptions import Facts
@@ -23,7 +23,6 @@ from commwall.schema.errors import ConfigError
 FULL, NOSYNC, PACKED, COMM = (
     Quantity("step_time_s", leg) for leg in ("full", "nosync", "packed", "comm")
 )
-OVERLAP = Quantity("overlap_ratio")
 EXCHANGE = Quantity("exchange_busbw_bytes_per_s")
 TRANSFORMERS: frozenset[ModelName] = frozenset({"bert", "gpt", "transformer_xl", "vit"})
 """Families of equal layers of one width, as those that `whatif` has formulas for. Convolutions, and

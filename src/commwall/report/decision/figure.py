@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.report.figures import nothing, ratio_ticks
+from commwall.report.overview import capital
 from commwall.report.style import (
     COLORS,
     INK,
@@ -104,7 +105,7 @@ def decision_figure(rows: Sequence[Row], sides: Sides | None, *, narrow: bool = 
     _name_ends(axes, sides)
     names = {"a": _short(sides.a), "b": _short(sides.b)}
     title = tr("{quantity}: {a} relative to {b}", quantity=tr(sides.quantity.metric.label), **names)
-    title_figure(figure, title[:1].upper() + title[1:], emulated=sides.emulated)
+    title_figure(figure, capital(title), emulated=sides.emulated)
     return figure
 
 
