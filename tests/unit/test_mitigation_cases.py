@@ -11,7 +11,7 @@ from commwall.analysis.mitigations.turns import tuned_platforms
 from commwall.host.gpu_power import LEAST_MOVES
 from commwall.judge.facts import read_variables
 from commwall.measure.configuration import load_campaigns
-from commwall.measure.duration import expected_launch_s
+from commwall.measure.duration import expected_cases_s, expected_launch_s
 from commwall.measure.planning import build_plan, plan_text
 from commwall.measure.tuning.candidates import Place, choose
 from commwall.schema.case import Windows
@@ -162,6 +162,18 @@ def test_the_plan_tells_what_is_tried_and_how_long_it_takes() -> None:
     price = PriceCase(mitigation=Mitigation(exchange="int8"), seeds=2, batches=100)
     one, two = (expected_launch_s([price] * number, "cpu") for number in (1, 2))
     assert two - one == pytest.approx(100 * 0.004 * 5)
+
+
+def test_the_plain_step_is_expected_to_be_built_once_where_cases_follow_that_share_it() -> None:
+    first = StepCase(mitigation=Mitigation(static_graph=True), **WORKLOAD)
+    other = first.model_copy(update={"mitigation": Mitigation(exchange="int8")})
+    larger = first.model_copy(update={"batch_per_gpu": 8})
+    price = PriceCase(mitigation=Mitigation(exchange="int8"))
+    for device, saved_s in (("cpu", 1 - 0.5), ("cuda", 7 - 1)):
+        one, kept = expected_cases_s([first, other], device)
+        assert one - kept == pytest.approx(saved_s)
+        assert expected_cases_s([first, larger, first], device) == pytest.approx([one] * 3)
+        assert expected_cases_s([first, price, other], device)[2] == pytest.approx(one)
 
 
 @pytest.mark.parametrize(

@@ -140,13 +140,14 @@ class Tuner:
         return least_time_s(len(choice.candidates), self._costs(choice), LEAST_WINDOW_S)
 
     def _costs(self, choice: Choice) -> Costs:
-        """What a search takes besides windows; every set of variables needs a launch of its own."""
+        """What a search takes besides windows; every set of variables needs a launch of its own,
+        whose first case builds the plain step for all."""
         allowance = ALLOWANCES[self.platform.device]
         launches = len({(), *(candidate.variables for candidate in choice.candidates)})
         blocks_s = allowance.leg_s + allowance.warmup_share * self.workload.windows.warmup_max_s
         return Costs(
-            rung_s=launches * allowance.launch_s["mitigations"],
-            candidate_s=2 * allowance.case_s + STEP_BLOCKS * blocks_s,
+            rung_s=launches * (allowance.launch_s["mitigations"] + allowance.case_s),
+            candidate_s=allowance.anew_s + allowance.case_s + STEP_BLOCKS * blocks_s,
             windows=2 * WINDOW_SHARE,
         )
 
