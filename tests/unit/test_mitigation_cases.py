@@ -12,8 +12,10 @@ from commwall.host.gpu_power import LEAST_MOVES
 from commwall.judge.facts import read_variables
 from commwall.measure.configuration import load_campaigns
 from commwall.measure.duration import expected_cases_s, expected_launch_s
+from commwall.measure.kernels import compiled_part
 from commwall.measure.planning import build_plan, plan_text
 from commwall.measure.tuning.candidates import Place, choose
+from commwall.schema.base import canonical_json
 from commwall.schema.case import Windows
 from commwall.schema.errors import ConfigError
 from commwall.schema.mitigation import Mitigation, PriceCase, StepCase
@@ -162,6 +164,15 @@ def test_the_plan_tells_what_is_tried_and_how_long_it_takes() -> None:
     price = PriceCase(mitigation=Mitigation(exchange="int8"), seeds=2, batches=100)
     one, two = (expected_launch_s([price] * number, "cpu") for number in (1, 2))
     assert two - one == pytest.approx(100 * 0.004 * 5)
+
+
+def test_what_changes_neither_batch_nor_mode_needs_no_kernels_of_its_own() -> None:
+    (campaign,) = load_campaigns(ROOT, ["mitigations"])
+    cases = {n: c for n, c in campaign.cases.items() if n.startswith("bert-")}
+    parts = {name: canonical_json(compiled_part(case)) for name, case in cases.items()}
+    own = {name for name in parts if list(parts.values()).count(parts[name]) == 1}
+    assert own == {"bert-batch-2"} and len(set(parts.values())) == 3
+    assert parts["bert-powersgd"] == parts["bert-compile"] != parts["bert-int8"]
 
 
 def test_the_plain_step_is_expected_to_be_built_once_where_cases_follow_that_share_it() -> None:
