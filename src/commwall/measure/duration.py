@@ -156,8 +156,9 @@ def expected_cases_s(
 
 def _same_plain_step(last: Case | None, case: Case) -> bool:
     """Whether a case takes over the plain step of the case before."""
-    both = isinstance(last, StepCase) and isinstance(case, StepCase)
-    return both and last.identity == case.identity
+    if isinstance(last, StepCase) and isinstance(case, StepCase):
+        return last.identity == case.identity
+    return False
 
 
 def _case_s(case: Case, device: Literal["cpu", "cuda"], ranks: int, *, kept: bool) -> float:
