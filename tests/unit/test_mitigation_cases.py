@@ -11,7 +11,7 @@ from commwall.analysis.mitigations.turns import tuned_platforms
 from commwall.host.gpu_power import LEAST_MOVES
 from commwall.judge.facts import read_variables
 from commwall.measure.configuration import load_campaigns
-from commwall.measure.duration import expected_cases_s, expected_launch_s
+from commwall.measure.duration import expected_cases_s
 from commwall.measure.kernels import compiled_part
 from commwall.measure.planning import build_plan, plan_text
 from commwall.measure.tuning.candidates import Place, choose
@@ -162,8 +162,9 @@ def test_the_plan_tells_what_is_tried_and_how_long_it_takes() -> None:
     assert "with and without 4 local steps, 0.600 s each" in text
     assert "price of 8-bit exchange, 3 seeds a round, 240 batches each" in text
     price = PriceCase(mitigation=Mitigation(exchange="int8"), seeds=2, batches=100)
-    one, two = (expected_launch_s([price] * number, "cpu") for number in (1, 2))
-    assert two - one == pytest.approx(100 * 0.004 * 5)
+    first_s, next_s = expected_cases_s([price] * 2, "cpu")
+    assert first_s == pytest.approx(100 * 0.004 * 5)  # twice two seeds, gradients once
+    assert next_s == pytest.approx(100 * 0.004 * 3)  # without it they were trained already
 
 
 def test_what_changes_neither_batch_nor_mode_needs_no_kernels_of_its_own() -> None:

@@ -24,8 +24,8 @@ READ_OFF_RANKS = 2
 STEP_BLOCKS = 4
 """Blocks of a step with a mitigation and of the step without, A B B A."""
 PRICE_BATCH_S = 0.004
-"""A batch of the small task on two CPUs; each seed trains twice, and the first one's gradients are
-looked at as well [s]."""
+"""A batch of the small task on two CPUs; each seed trains with and without the mitigation, and the
+first one's gradients are looked at as well [s]."""
 
 
 class Allowance(NamedTuple):
@@ -149,22 +149,25 @@ def expected_cases_s(
     """Expected time of each case of a launch of so many processes, in their order [s]."""
     before = (None, *cases)
     return [
-        _case_s(case, device, ranks, kept=_same_plain_step(last, case))
+        _case_s(case, device, ranks, kept=_same_plain(last, case))
         for last, case in zip(before, cases, strict=False)
     ]
 
 
-def _same_plain_step(last: Case | None, case: Case) -> bool:
-    """Whether a case takes over the plain step of the case before."""
+def _same_plain(last: Case | None, case: Case) -> bool:
+    """Whether a case takes over what the case before did without a mitigation."""
     if isinstance(last, StepCase) and isinstance(case, StepCase):
         return last.identity == case.identity
+    if isinstance(last, PriceCase) and isinstance(case, PriceCase):
+        return (last.seeds, last.batches) == (case.seeds, case.batches)
     return False
 
 
 def _case_s(case: Case, device: Literal["cpu", "cuda"], ranks: int, *, kept: bool) -> float:
     allowance = ALLOWANCES[device]
     if isinstance(case, PriceCase):
-        return PRICE_BATCH_S * case.batches * (1 + 2 * case.seeds)
+        trainings = case.seeds if kept else 2 * case.seeds
+        return PRICE_BATCH_S * case.batches * (1 + trainings)
     if isinstance(case, TrainingCase | StepCase):
         leg_s = allowance.leg_s + allowance.warmup_share * case.windows.warmup_max_s
         if isinstance(case, TrainingCase):
