@@ -59,7 +59,7 @@ def test_a_case_with_another_mitigation_and_windows_has_the_same_plain_step(
     longer = CASE.windows.model_copy(update={"full_s": 5})
     other = CASE.model_copy(update={"mitigation": Mitigation(accumulate=2), "windows": longer})
     first: Any = kept.side(CASE, group)
-    kept.rest()
+    kept.end_case()
     assert first.run == "step", "a recording outlives its case"
     assert kept.side(other, group) is first and first.begun == 2
 

@@ -50,7 +50,7 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
     findings = Findings(named.name, group.rank)
     with one_stream(group.device):
         _Pair(named.name, case, group, findings).measure()
-        _PLAIN.rest()
+        _PLAIN.end_case()
     return exchanged(named.name, group, findings)
 
 
@@ -60,7 +60,7 @@ def compile_case(named: NamedCase, group: Group) -> CaseResult:
     if isinstance(case, StepCase):
         with one_stream(group.device):
             _Pair(named.name, case, group, findings)
-            _PLAIN.rest()
+            _PLAIN.end_case()
     return exchanged(named.name, group, findings)
 
 

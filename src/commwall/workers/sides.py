@@ -139,8 +139,8 @@ class KeptPlain:
         self._side, self._of = PlainSide(case, group), own
         return self._side
 
-    def rest(self) -> None:
-        """A case is over: keep the plain step without its recording, and nothing of the other."""
+    def end_case(self) -> None:
+        """Keep the plain step without its recording, and nothing of the other."""
         if self._side:
             self._side.run = self._side.step
         _free_memory()
