@@ -15,12 +15,12 @@ from commwall.host.energy import EnergyFound
 from commwall.host.machine import Machine, probe_machine
 from commwall.host.one_node import OneNodeMeter
 from commwall.host.slurm import JOB_VARIABLE
-from commwall.measure.configuration import load_campaigns
-from commwall.measure.fitting import fit
-from commwall.measure.nccl_log import Logged, log_variables, read_log
-from commwall.measure.network_proof import network_finding
 from commwall.measure.nodes import other_nodes, planned_machine
-from commwall.measure.planning import build_plan, plan_text
+from commwall.measure.planning.configuration import load_campaigns
+from commwall.measure.planning.fitting import fit
+from commwall.measure.planning.freezing import build_plan, plan_text
+from commwall.measure.proof.nccl_log import Logged, log_variables, read_log
+from commwall.measure.proof.network import network_finding
 from commwall.measure.startup import prepare
 from commwall.records.comparable import differences
 from commwall.report.page import Page

@@ -11,7 +11,7 @@ from pathlib import Path
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.host.environments import ENVIRONMENTS, manifest_path, provision
 from commwall.host.lockfiles import resolve
-from commwall.measure.configuration import resolved_config
+from commwall.measure.planning.configuration import resolved_config
 from commwall.measure.signals import Interrupted, interruptible
 from commwall.schema.environment import Manifest
 from commwall.schema.errors import ProvisionError

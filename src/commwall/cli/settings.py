@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from commwall.measure.configuration import CONFIG_NAME, resolved_config
+from commwall.measure.planning.configuration import CONFIG_NAME, resolved_config
 from commwall.schema.config import Config
 
 

@@ -17,9 +17,9 @@ from commwall.host.locks import device_locks
 from commwall.host.machine import Machine, probe_machine
 from commwall.host.software import installed_nccl
 from commwall.judge.facts import read_variables
-from commwall.measure.configuration import Campaign, load_campaigns, resolved_config
-from commwall.measure.fitting import fit
-from commwall.measure.planning import campaign_id
+from commwall.measure.planning.configuration import Campaign, load_campaigns, resolved_config
+from commwall.measure.planning.fitting import fit
+from commwall.measure.planning.freezing import campaign_id
 from commwall.measure.signals import Interrupted, interruptible
 from commwall.measure.supervisor import Launch
 from commwall.measure.tuning.candidates import PRICE_LEVELS, Place, choose, read_settings

@@ -14,8 +14,8 @@ from commwall.host.machine import Machine
 from commwall.host.secrecy import without_places
 from commwall.host.software import allowed_variables, git_state, packages_digest, this_interpreter
 from commwall.measure.bounds import path_rate_check
-from commwall.measure.nccl_log import Logged, choices_of
-from commwall.measure.proof import Sources, prove
+from commwall.measure.proof.launch import Sources, prove
+from commwall.measure.proof.nccl_log import Logged, choices_of
 from commwall.measure.step_bytes import step_bytes
 from commwall.measure.window_energy import energy_of, states_of
 from commwall.measure.yardstick import YardstickFound

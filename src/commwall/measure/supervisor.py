@@ -25,7 +25,7 @@ from commwall.host.one_node import OneNodeMeter
 from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of, seen_by
 from commwall.host.secrecy import without_places
 from commwall.host.slurm import free_port, on_each_node
-from commwall.measure.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
+from commwall.measure.proof.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
 from commwall.records.state import AccidentCause
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.config import Timeouts

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from commwall.judge.facts import read_variables
 from commwall.judge.lint import lint
 from commwall.judge.variables import VariableFacts
-from commwall.measure.case_problems import exchange_problems, mode_problems
 from commwall.measure.facts import Dataset, read_datasets, read_text
-from commwall.measure.sweeps import unrolled
+from commwall.measure.planning.case_problems import exchange_problems, mode_problems
+from commwall.measure.planning.sweeps import unrolled
 from commwall.schema.base import canonical_json, digest
 from commwall.schema.case import MODELS, Case, StepMode, TrainingCase
 from commwall.schema.config import (

@@ -6,7 +6,6 @@ Layer: measure. Reads and writes no file.
 import random
 from collections.abc import Sequence
 
-from commwall.measure.configuration import CAMPAIGNS_NAME, Campaign
 from commwall.measure.duration import (
     basis_text,
     expected_plan_s,
@@ -14,7 +13,8 @@ from commwall.measure.duration import (
     expected_suite_s,
     timed_share,
 )
-from commwall.measure.fitting import Fitted, fit
+from commwall.measure.planning.configuration import CAMPAIGNS_NAME, Campaign
+from commwall.measure.planning.fitting import Fitted, fit
 from commwall.records.layout import TAKEN
 from commwall.schema.case import Case, CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.errors import ConfigError

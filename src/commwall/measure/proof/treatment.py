@@ -11,7 +11,7 @@ Source: NVIDIA NCCL 2.28, src/misc/param.cc, ncclLoadParam and setEnvFile; src/g
 from collections.abc import Iterator, Mapping
 
 from commwall.judge.lint import whole_number
-from commwall.measure.nccl_log import LOG_VARIABLES, Logged
+from commwall.measure.proof.nccl_log import LOG_VARIABLES, Logged
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import Check, Gap
 from commwall.schema.treatment import NcclVariables

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from commwall.host.energy import Meter
 from commwall.host.loopback import WHAT as LOOPBACK
 from commwall.host.loopback import LoopbackSampler
-from commwall.measure.nccl_log import Logged
-from commwall.measure.network_proof import network_finding
-from commwall.measure.path_proof import WHAT as PATH_TAKEN
-from commwall.measure.path_proof import path_finding, traffic_of
-from commwall.measure.treatment_proof import treatment_finding
+from commwall.measure.proof.nccl_log import Logged
+from commwall.measure.proof.network import network_finding
+from commwall.measure.proof.path import WHAT as PATH_TAKEN
+from commwall.measure.proof.path import path_finding, traffic_of
+from commwall.measure.proof.treatment import treatment_finding
 from commwall.schema.record import MachineFacts, Traffic
 from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest
 

@@ -10,8 +10,8 @@ Source: NVIDIA NCCL 2.28, src/transport/net.cc ("via NET/"), src/transport/net_i
 
 from collections.abc import Sequence
 
-from commwall.measure.nccl_log import Logged
-from commwall.measure.path_proof import WHAT
+from commwall.measure.proof.nccl_log import Logged
+from commwall.measure.proof.path import WHAT
 from commwall.readers.nccl_paths import RankTransport
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import Check, Gap

@@ -10,7 +10,7 @@ with the claim, and enough must be there; what does not suffice is a gap, never 
 from typing import Literal, NamedTuple
 
 from commwall.host.link_counters import LinkTraffic
-from commwall.measure.nccl_log import Logged
+from commwall.measure.proof.nccl_log import Logged
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.record import MachineFacts, Traffic
 from commwall.schema.result import Check, Gap, Transfer
@@ -32,7 +32,7 @@ CHATTER = 0.01
 """The loopback always carries something; below this share of the transfer it is not that."""
 LEAST_PCIE_SHARE = 0.5
 """PCIe's rate is sampled; a lower one is not that of a transfer which passes PCIe."""
-LOGGED: dict[LinkPath, str] = {  # between nodes: `commwall.measure.network_proof`
+LOGGED: dict[LinkPath, str] = {  # between nodes: `commwall.measure.proof.network`
     "nvlink": "P2P",
     "pcie_peer": "P2P",
     "host_staged": "SHM",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from commwall.measure.configuration import Campaign
+from commwall.measure.planning.configuration import Campaign
 from commwall.schema.case import Case
 from commwall.schema.config import PlatformConfig
 from commwall.schema.plan import Comparison, LeftOut, PlannedPlatform

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from commwall.measure.configuration import CAMPAIGNS_NAME
-from commwall.measure.fitting import name_prefix
+from commwall.measure.planning.configuration import CAMPAIGNS_NAME
+from commwall.measure.planning.fitting import name_prefix
 from commwall.records.store import write_atomically
 from commwall.schema.case import Case, SuiteName, Windows
 from commwall.schema.config import CampaignConfig
