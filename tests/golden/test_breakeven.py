@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from commwall.analysis.breakeven import BreakEven, break_even, contests
-from commwall.analysis.census import census_tables
 from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.census import census_tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.analysis.whatif.answers import answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions

@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.breakeven import break_even
-from commwall.analysis.census import ALL, Census, census_tables
-from commwall.analysis.facts import Fact, facts_of, matrix_of, matrix_text
 from commwall.analysis.names import PRIMARY
-from commwall.analysis.overall import TOPICS, comparisons, overall_text, topic_verdicts, why_unused
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.tables.census import ALL, Census, census_tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.facts import Fact, facts_of, matrix_of, matrix_text
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import (
+    TOPICS,
+    comparisons,
+    overall_text,
+    topic_verdicts,
+    why_unused,
+)
 from commwall.report.method import steps
 from commwall.report.overview import control_text, floor_text
 from commwall.report.page import Page

@@ -1,9 +1,9 @@
 """Where the faster of two links begins to pay: measured cells, and the line between and beyond.
 
-Layer: analysis. Reads no file; `commwall.analysis.files` writes these tables too. A step is placed
-by its compute time for each byte of gradients. The line knows two numbers of a comparison, the
-exchange over either link for each byte (leg `comm`, median of the cases), and is drawn twice: with
-nothing hidden, and with all hidden that fits into the backward pass.
+Layer: analysis. Reads no file; `commwall.analysis.tables.files` writes these tables too. A step is
+placed by its compute time for each byte of gradients. The line knows two numbers of a comparison,
+the exchange over either link for each byte (leg `comm`, median of the cases), and is drawn twice:
+with nothing hidden, and with all hidden that fits into the backward pass.
 """
 
 import math
@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from commwall.analysis.names import is_emulated
-from commwall.analysis.pairs import Cell, Pairing
 from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts.pairs import Cell, Pairing
 from commwall.analysis.whatif.calibration import (
     COMM,
     FULL,

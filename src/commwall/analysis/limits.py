@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from commwall.analysis.clocks import at_power_limit
-from commwall.analysis.derive import MFU
-from commwall.analysis.gpu_use import nominal_memory_rate
 from commwall.analysis.names import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.clocks import at_power_limit
+from commwall.analysis.values.derive import MFU
+from commwall.analysis.values.gpu_use import nominal_memory_rate
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.records.admit import refusals
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.facts import GpuFactsFile

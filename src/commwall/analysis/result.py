@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from commwall.analysis.clocks import highest_clock_hz
-from commwall.analysis.decompose import Decomposition, Undecomposed, decompose
 from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
-from commwall.analysis.pairs import Cell, Pairing, pairings, pooled, read_cells
 from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.steps.predictions import StepModels, model_steps
-from commwall.analysis.verdicts import Verdict, judge, primary
+from commwall.analysis.values.clocks import highest_clock_hz
+from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed, decompose
+from commwall.analysis.verdicts.judging import Verdict, judge, primary
+from commwall.analysis.verdicts.pairs import Cell, Pairing, pairings, pooled, read_cells
 from commwall.language.translate import tr, tr_later
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware

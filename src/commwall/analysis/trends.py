@@ -11,8 +11,8 @@ from datetime import datetime
 from statistics import geometric_mean
 
 from commwall.analysis.names import QUANTITIES_OF, Quantity, compared_platforms, is_emulated
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.records.changed import TOLD, line_identity
 from commwall.schema.case import SuiteName
 from commwall.stats.intervals import Interval, geometric_interval

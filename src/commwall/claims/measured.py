@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from commwall.analysis.names import MEMORY_BANDWIDTH, Quantity
-from commwall.analysis.pairs import Cell, Pairing
-from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.operations import points
+from commwall.analysis.verdicts.pairs import Cell, Pairing
 from commwall.claims.scene import Entry
 from commwall.claims.wording import told_in, told_range
 from commwall.language.translate import tr

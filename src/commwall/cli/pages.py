@@ -31,8 +31,8 @@ def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 - every verb take
 
 def _print_verdicts(layout: Layout, confidence: float) -> None:
     """A sentence for each comparison; what has none is told on the pages and by `compare`."""
-    from commwall.analysis.overall import headlines
     from commwall.analysis.result import readable_campaigns
+    from commwall.analysis.verdicts.overall import headlines
 
     for campaign, analysis in readable_campaigns(layout, confidence, []):
         for line in headlines(analysis):

@@ -16,9 +16,9 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
-from commwall.analysis.overall import comparisons, topic_verdicts
+from commwall.analysis.verdicts.overall import comparisons, topic_verdicts
+from commwall.analysis.verdicts.wording import span_text
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
-from commwall.analysis.wording import span_text
 from commwall.language.translate import (
     around_text,
     clauses,

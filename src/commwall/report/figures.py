@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.names import EXPOSED, PRIMARY, Quantity
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import tr
 from commwall.report.overview import capital
 from commwall.report.style import (

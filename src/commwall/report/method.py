@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from commwall.analysis.census import ALL
 from commwall.analysis.names import PRIMARIES
-from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts, why_unused
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import centre_text, share_text
+from commwall.analysis.tables.census import ALL
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import TOPICS, comparisons, topic_verdicts, why_unused
+from commwall.analysis.verdicts.wording import centre_text, share_text
 from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.records.names import plain
 from commwall.report.html import Html, bullets, joined, paragraph, table

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pandas as pd
 
-from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.mitigations.words import mitigation_text
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
-from commwall.analysis.wording import factor_text
+from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
+from commwall.analysis.verdicts.wording import factor_text
 from commwall.language.translate import clauses, listed, tr, tr_later
 from commwall.report.gap_lists import gap_lists
 from commwall.report.html import (

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from commwall.analysis.names import BUSBW, Quantity
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import around_text, quantity_text, tr
 from commwall.report.figures import Looks
 from commwall.report.html import Html, folded, paragraph, table

@@ -6,7 +6,9 @@ Layer: report. Reads and writes no file.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from commwall.analysis.overall import (
+from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import (
     TOPICS,
     Topic,
     comparisons,
@@ -17,9 +19,7 @@ from commwall.analysis.overall import (
     typical,
     why_unused,
 )
-from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import (
+from commwall.analysis.verdicts.wording import (
     brief_text,
     centre_text,
     noise_short_text,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.analysis.breakeven import BreakEven, break_even
-from commwall.analysis.census import Census, census_tables
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.census import Census, census_tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import ENGLISH, speak
 from commwall.records.layout import Layout
 from commwall.report.style import Look, looks_of

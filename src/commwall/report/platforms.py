@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.facts import GPU_FIELDS, matrix_of
+from commwall.analysis.values.facts import GPU_FIELDS, matrix_of
 from commwall.language.translate import clauses, listed, quantity_text, tr, tr_later
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.overview import capital

@@ -28,7 +28,7 @@ from commwall.analysis.names import (
     Quantity,
 )
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.records.changed import obstacles, told_changes
 from commwall.schema.case import SuiteName

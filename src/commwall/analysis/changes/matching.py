@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from commwall.analysis.names import Quantity, compared_platforms
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import PlanError
 from commwall.schema.plan import Plan

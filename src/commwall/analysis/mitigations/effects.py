@@ -27,9 +27,9 @@ from commwall.analysis.mitigations.turns import (
     workload_round,
 )
 from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.inputs import MeasuredStep, measured_step
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.language.translate import tr, tr_later
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase

@@ -1,6 +1,6 @@
 """The table of mitigations: one row for each mitigation, workload and platform.
 
-Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes it too.
+Layer: analysis. Reads and writes no file; `commwall.analysis.tables.files` writes it too.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
-from commwall.analysis.columns import platform_columns
 from commwall.analysis.mitigations.effects import Effect, Share, effects, gains
 from commwall.analysis.mitigations.prices import UNPRICED
 from commwall.analysis.mitigations.words import tried_text, workload_text
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.columns import platform_columns
+from commwall.analysis.tables.kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 from commwall.language.translate import tr
 from commwall.stats.paired import PairedRatio
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.mitigations.record_values import Timing, timing
 from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
+from commwall.analysis.values.mitigated import Timing, timing
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.schema.base import canonical_json
 from commwall.schema.case import TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase

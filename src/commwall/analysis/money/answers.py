@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.analysis.names import MEAN_POWER, PRIMARY, is_emulated
-from commwall.analysis.overall import comparisons, why_unused
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import comparisons, why_unused
 from commwall.economics.files import read_scenario
 from commwall.economics.judging import Judged, judge
 from commwall.economics.scenario import Scenario

@@ -17,8 +17,8 @@ from commwall.analysis.names import (
     STRATEGY_TOKENS,
     Quantity,
 )
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.records.predictions import PredictionError
 from commwall.schema.case import SuiteName
 from commwall.schema.predictions import (

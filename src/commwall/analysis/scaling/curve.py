@@ -8,11 +8,11 @@ launches enters it.
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import geometric_mean
 
-from commwall.analysis.columns import Row
 from commwall.analysis.names import PRIMARY, Quantity, is_emulated
-from commwall.analysis.pairs import Cell
-from commwall.analysis.readings import training_case
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.columns import Row
+from commwall.analysis.values.readings import training_case
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.records.ladders import Ladder
 from commwall.schema.plan import PlannedPlatform
 from commwall.stats.intervals import geometric_interval

@@ -9,7 +9,6 @@ miss shows what more processes share: a switch, bridges of the host, memory, pow
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.links import PlatformLink
 from commwall.analysis.steps.predictions import (
@@ -22,6 +21,7 @@ from commwall.analysis.steps.predictions import (
     with_intervals,
 )
 from commwall.analysis.steps.rows import prediction_columns
+from commwall.analysis.tables.columns import Row
 from commwall.language.translate import tr
 from commwall.records.ladders import Ladder
 from commwall.schema.plan import Plan, PlannedPlatform

@@ -1,6 +1,6 @@
 """Tidy tables about growing numbers of processes.
 
-Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes them too.
+Layer: analysis. Reads and writes no file; `commwall.analysis.tables.files` writes them too.
 """
 
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from commwall.analysis.column_kinds import COUNT, NUMBER, TEXT, TRUTH
-from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.scaling.curve import curve_rows
 from commwall.analysis.scaling.fewer import fewer_rows
 from commwall.analysis.scaling.links import named_ladders
 from commwall.analysis.steps.columns import PREDICTION
+from commwall.analysis.tables.columns import Row
+from commwall.analysis.tables.kinds import COUNT, NUMBER, TEXT, TRUTH
 
 COLUMNS: dict[str, dict[str, str]] = {
     "scaling": {

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from commwall.analysis.names import EXCHANGE_COST, Quantity, is_emulated
-from commwall.analysis.pairs import Cell
-from commwall.analysis.readings import alike, gap_reason, measured, typical_s
 from commwall.analysis.steps.links import Links, platform_links
+from commwall.analysis.values.readings import alike, gap_reason, measured, typical_s
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline

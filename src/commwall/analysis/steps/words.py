@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
-from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.predictions import StepPrediction, Unpredicted
+from commwall.analysis.tables.columns import Row
 from commwall.language.translate import tr, tr_later
 
 Prediction = StepPrediction | Unpredicted

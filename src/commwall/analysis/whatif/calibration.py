@@ -6,11 +6,11 @@ Layer: analysis. Reads no file. Only admitted records count.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from commwall.analysis.derive import MFU
-from commwall.analysis.links import LinkFit, fit_link
 from commwall.analysis.names import OVERLAP, Quantity
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.links import LinkFit, fit_link
+from commwall.analysis.values.derive import MFU
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.analysis.whatif.assumptions import Facts
 from commwall.analysis.whatif.offers import Offer
 from commwall.analysis.whatif.trained import Trained, hidden_of, mfu_of

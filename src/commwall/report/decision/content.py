@@ -9,9 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from commwall.analysis.names import PRIMARY, compared_platforms, display_names, is_emulated
-from commwall.analysis.overall import TOPICS, Topic, first_topics, overall_text, topic_verdicts
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import (
+    TOPICS,
+    Topic,
+    first_topics,
+    overall_text,
+    topic_verdicts,
+)
 from commwall.language.translate import tr, tr_later, trn
 from commwall.report.decision.figure import Row, Sides, spread_evenly
 from commwall.report.decision.money import money_lines

@@ -19,7 +19,7 @@ from commwall.report.decision.content import LINK, Decision
 from commwall.report.decision.figure import caption, decision_figure, spoken_rows
 from commwall.report.decision.page import open_decision
 from commwall.report.pages import DECISION
-from commwall.report.render import TEMPLATES
+from commwall.report.rendering.render import TEMPLATES
 from commwall.report.style import chinese_typeface, figure_svg
 from commwall.schema.printable import printable
 

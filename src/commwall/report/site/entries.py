@@ -10,10 +10,10 @@ from operator import itemgetter
 from typing import get_args
 
 from commwall.analysis.names import QUANTITIES_OF, is_emulated
-from commwall.analysis.overall import TOPICS, first_topics
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import sentence
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import TOPICS, first_topics
+from commwall.analysis.verdicts.wording import sentence
 from commwall.language.translate import tr, tr_later
 from commwall.records.ladders import ladders
 from commwall.records.todo import Finding

@@ -20,8 +20,8 @@ from commwall.analysis.names import (
     Quantity,
 )
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Effect, Verdict
-from commwall.analysis.wording import (
+from commwall.analysis.verdicts.judging import Effect, Verdict
+from commwall.analysis.verdicts.wording import (
     better_text,
     between_text,
     effect_text,

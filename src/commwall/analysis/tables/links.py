@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import geometric_mean
 
-from commwall.analysis.columns import Row, platform_columns, round_columns
 from commwall.analysis.names import OPERATION_TIME
-from commwall.analysis.pairs import Cell
-from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.columns import Row, platform_columns, round_columns
+from commwall.analysis.values.operations import points
+from commwall.analysis.verdicts.pairs import Cell
 from commwall.language.translate import clauses, tr
 from commwall.schema.case import CollectivesCase
 from commwall.schema.collective import wire_share

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from commwall.analysis.clocks import highest_clock_hz
-from commwall.analysis.derive import Derived, derive
+from commwall.analysis.values.clocks import highest_clock_hz
+from commwall.analysis.values.derive import Derived, derive
 from commwall.language.translate import clauses, tr
 from commwall.records.admit import refusals
 from commwall.records.comparable import check_round, differences, not_as_planned

@@ -15,12 +15,12 @@ from commwall.language.markdown import translated
 from commwall.language.translate import ENGLISH, speaking, spoken, tr
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
-from commwall.report.anchors import NAMES, Anchors, names_of
-from commwall.report.execution import Parameters, RenderError, execute
+from commwall.report.rendering.anchors import NAMES, Anchors, names_of
+from commwall.report.rendering.execution import Parameters, RenderError, execute
 from commwall.schema.parsing import nearest
 
 NOTEBOOKS = Path("notebooks")
-TEMPLATES = Path(__file__).with_name("templates")
+TEMPLATES = Path(__file__).parents[1] / "templates"
 PUBLISHED_KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 """Kernel that published notebooks name: it exists wherever Jupyter does."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
-from commwall.analysis.readings import by_rank, gap_reason
+from commwall.analysis.values.readings import by_rank, gap_reason
 from commwall.language.translate import tr, tr_later
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record

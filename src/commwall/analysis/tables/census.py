@@ -1,7 +1,7 @@
 """Tables about the campaign itself: machine and software as probed, efforts, outcomes.
 
-Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes these too. They say
-nothing of the quantities under test, only where the numbers come from and how they were made.
+Layer: analysis. Reads and writes no file; `commwall.analysis.tables.files` writes these too. They
+say nothing of the quantities under test, only where the numbers come from and how they were made.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.facts import Fact, facts_of
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.facts import Fact, facts_of
 from commwall.language.translate import clauses, listed, tr_later
 from commwall.records.admit import head_of
 from commwall.records.todo import READABLE

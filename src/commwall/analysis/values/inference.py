@@ -14,8 +14,8 @@ from commwall.analysis.names import (
     TOKEN_TIME,
     Quantity,
 )
-from commwall.analysis.readings import slowest_rank, why_no_steps
-from commwall.analysis.strategies import sent_values
+from commwall.analysis.values.readings import slowest_rank, why_no_steps
+from commwall.analysis.values.strategies import sent_values
 from commwall.language.translate import tr
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.inference import InferenceCase, read_bytes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.readings import by_rank, slowest_rank, window_samples
+from commwall.analysis.values.readings import by_rank, slowest_rank, window_samples
 from commwall.schema.device_metrics import POWER_AVERAGED_S
 from commwall.schema.record import Record
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from commwall.analysis.names import MITIGATED, SPEEDUP, UNMITIGATED, Quantity
-from commwall.analysis.readings import gap_reason, measured, slowest_rank
+from commwall.analysis.values.readings import gap_reason, measured, slowest_rank
 from commwall.language.translate import clauses, tr
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import StepCase

@@ -13,7 +13,7 @@ from commwall.analysis.names import (
     STRATEGY_TOKENS,
     Quantity,
 )
-from commwall.analysis.readings import all_values, gap_reason, slowest_rank, why_no_steps
+from commwall.analysis.values.readings import all_values, gap_reason, slowest_rank, why_no_steps
 from commwall.language.translate import tr, tr_later
 from commwall.schema.record import Record
 from commwall.schema.strategies import StrategiesCase

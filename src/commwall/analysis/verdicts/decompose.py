@@ -6,7 +6,7 @@ Layer: analysis. Reads no file.
 from dataclasses import dataclass, field
 
 from commwall.analysis.names import PRIMARY, Quantity
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import tr, tr_later
 from commwall.schema.plan import Comparison
 from commwall.stats.paired import PairedRatio, paired_ratio

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.clocks import APART, apart
-from commwall.analysis.energy import whole_energy
-from commwall.analysis.gpu_use import gpu_use, of_some_gpus, peak_unknown
-from commwall.analysis.inference import inference_values
-from commwall.analysis.mitigations.record_values import mitigated_values
 from commwall.analysis.names import EXPOSED, HOST_GAP, OVERLAP, Quantity
-from commwall.analysis.points import point_values
-from commwall.analysis.readings import (
+from commwall.analysis.values.clocks import APART, apart
+from commwall.analysis.values.energy import whole_energy
+from commwall.analysis.values.gpu_use import gpu_use, of_some_gpus, peak_unknown
+from commwall.analysis.values.inference import inference_values
+from commwall.analysis.values.mitigated import mitigated_values
+from commwall.analysis.values.operations import point_values
+from commwall.analysis.values.readings import (
     all_values,
     by_rank,
     gap_reason,
@@ -26,7 +26,7 @@ from commwall.analysis.readings import (
     why_no_steps,
     window_samples,
 )
-from commwall.analysis.strategies import strategy_values
+from commwall.analysis.values.strategies import strategy_values
 from commwall.language.translate import tr
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.collective import bus_bandwidth

@@ -16,7 +16,7 @@ from commwall.analysis.names import (
     OPERATION_TIME,
     Quantity,
 )
-from commwall.analysis.readings import typical_s
+from commwall.analysis.values.readings import typical_s
 from commwall.language.translate import tr, tr_later
 from commwall.schema.case import TRAFFIC, CollectivesCase, MemoryCase
 from commwall.schema.collective import bus_bandwidth

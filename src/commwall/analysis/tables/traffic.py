@@ -6,9 +6,9 @@ Layer: analysis. Reads no file. All records of a launch say the same; it stands 
 from collections.abc import Iterator
 from typing import TypeVar
 
-from commwall.analysis.columns import Row, platform_columns, round_columns
-from commwall.analysis.readings import gap_reason
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.columns import Row, platform_columns, round_columns
+from commwall.analysis.values.readings import gap_reason
 from commwall.language.translate import tr, tr_later
 from commwall.schema.record import Record, Traffic
 from commwall.schema.result import Check

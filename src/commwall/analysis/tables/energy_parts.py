@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from commwall.analysis.columns import (
+from commwall.analysis.names import ENERGY_PER_SAMPLE, MEAN_POWER, TIME_PER_SAMPLE, Quantity
+from commwall.analysis.result import Analysis
+from commwall.analysis.tables.columns import (
     Row,
     pair_columns,
     platform_columns,
@@ -15,10 +17,8 @@ from commwall.analysis.columns import (
     ratio_columns,
     round_columns,
 )
-from commwall.analysis.energy import EnergyUse, energy_uses
-from commwall.analysis.names import ENERGY_PER_SAMPLE, MEAN_POWER, TIME_PER_SAMPLE, Quantity
-from commwall.analysis.pairs import Cell, Pairing
-from commwall.analysis.result import Analysis
+from commwall.analysis.values.energy import EnergyUse, energy_uses
+from commwall.analysis.verdicts.pairs import Cell, Pairing
 from commwall.stats.paired import PairedRatio, paired_ratio
 
 FULL_STEP = Quantity("step_time_s", "full")

@@ -5,7 +5,10 @@ Layer: analysis. Reads and writes no file.
 
 from typing import Any, Protocol
 
-from commwall.analysis.column_kinds import (
+from commwall.analysis.names import Quantity, is_emulated
+from commwall.analysis.result import Analysis
+from commwall.analysis.steps.columns import STEP_COLUMNS, STEP_DESCRIPTIONS
+from commwall.analysis.tables.kinds import (
     COUNT,
     NUMBER,
     PAIR,
@@ -15,9 +18,6 @@ from commwall.analysis.column_kinds import (
     TEXT,
     TRUTH,
 )
-from commwall.analysis.names import Quantity, is_emulated
-from commwall.analysis.result import Analysis
-from commwall.analysis.steps.columns import STEP_COLUMNS, STEP_DESCRIPTIONS
 from commwall.language.translate import tr_later
 from commwall.schema.plan import Comparison
 from commwall.schema.record import Record

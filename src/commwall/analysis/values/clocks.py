@@ -8,7 +8,7 @@ more than the exchange, so that their difference is no value.
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
-from commwall.analysis.readings import all_values, measured
+from commwall.analysis.values.readings import all_values, measured
 from commwall.language.translate import tr_later
 from commwall.schema.case import Leg
 from commwall.schema.record import Record

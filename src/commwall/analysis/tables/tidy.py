@@ -1,6 +1,6 @@
 """Tidy tables: one row a value, units in the column `unit`, metric identifiers of the registry.
 
-Layer: analysis. Writes no file; `commwall.analysis.files` does. Figures and pages read these
+Layer: analysis. Writes no file; `commwall.analysis.tables.files` does. Figures and pages read these
 tables, so that every number on a page stands in a file beside it.
 """
 
@@ -10,25 +10,8 @@ from statistics import fmean, geometric_mean, median
 
 import pandas as pd
 
-from commwall.analysis.columns import (
-    COLUMNS,
-    ROUND,
-    Row,
-    pair_columns,
-    platform_columns,
-    quantity_columns,
-    ratio_columns,
-    round_columns,
-)
-from commwall.analysis.decompose import Decomposition
-from commwall.analysis.disturbance import disturbance_rows
-from commwall.analysis.energy_parts import energy_part_rows, energy_rows
 from commwall.analysis.limit_words import limit_rows
-from commwall.analysis.links import choice_rows, link_rows
 from commwall.analysis.names import QUANTITIES, SIGNED
-from commwall.analysis.pairs import Cell
-from commwall.analysis.paths import path_rows, sharing_rows
-from commwall.analysis.points import points
 from commwall.analysis.replication.words import replication_rows
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.rows import (
@@ -38,16 +21,33 @@ from commwall.analysis.steps.rows import (
     step_model_rows,
 )
 from commwall.analysis.steps.words import prediction_error_rows
-from commwall.analysis.traffic import traffic_rows
-from commwall.analysis.wording import sentence
-from commwall.analysis.yardsticks import yardstick_rows
+from commwall.analysis.tables.columns import (
+    COLUMNS,
+    ROUND,
+    Row,
+    pair_columns,
+    platform_columns,
+    quantity_columns,
+    ratio_columns,
+    round_columns,
+)
+from commwall.analysis.tables.disturbance import disturbance_rows
+from commwall.analysis.tables.energy_parts import energy_part_rows, energy_rows
+from commwall.analysis.tables.links import choice_rows, link_rows
+from commwall.analysis.tables.paths import path_rows, sharing_rows
+from commwall.analysis.tables.traffic import traffic_rows
+from commwall.analysis.tables.yardsticks import yardstick_rows
+from commwall.analysis.values.operations import points
+from commwall.analysis.verdicts.decompose import Decomposition
+from commwall.analysis.verdicts.pairs import Cell
+from commwall.analysis.verdicts.wording import sentence
 from commwall.language.translate import clauses
 from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import relative_spread
 
 
 class Tables:
-    """All tables of one campaign; `commwall.analysis.columns` says what each holds.
+    """All tables of one campaign; `commwall.analysis.tables.columns` says what each holds.
 
     A table is made when it is first asked for: a page shows few of them. A campaign without records
     gives tables without rows.

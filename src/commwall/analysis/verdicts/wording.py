@@ -6,9 +6,9 @@ Layer: analysis. Reads and writes no file.
 import math
 from collections.abc import Mapping
 
-from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.names import PRIMARY
-from commwall.analysis.verdicts import Effect, Verdict
+from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
+from commwall.analysis.verdicts.judging import Effect, Verdict
 from commwall.language.translate import around_text, listed, quantity_text, tr, trn
 from commwall.schema.units import significant
 from commwall.stats.paired import PairedRatio

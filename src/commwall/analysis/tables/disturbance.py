@@ -7,14 +7,14 @@ is what a reader looks for.
 from collections.abc import Iterator
 from statistics import median
 
-from commwall.analysis.clocks import (
+from commwall.analysis.result import Analysis
+from commwall.analysis.tables.columns import Row, platform_columns
+from commwall.analysis.values.clocks import (
     POWER_CAPPED,
     at_power_limit,
     slowest_clock_hz,
 )
-from commwall.analysis.columns import Row, platform_columns
-from commwall.analysis.readings import all_values, gap_reason, measured
-from commwall.analysis.result import Analysis
+from commwall.analysis.values.readings import all_values, gap_reason, measured
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.records.names import plain
 from commwall.schema.case import TrainingCase

@@ -5,10 +5,10 @@ Layer: analysis. Reads no file.
 
 from collections.abc import Iterator
 
-from commwall.analysis.columns import Row, platform_columns, round_columns
 from commwall.analysis.names import NCCL_TESTS_TIME, OPERATION_TIME
-from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.columns import Row, platform_columns, round_columns
+from commwall.analysis.values.operations import points
 
 
 def yardstick_rows(analysis: Analysis) -> Iterator[Row]:
