@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis import breakeven
 from commwall.analysis.mitigations import table
 from commwall.analysis.scaling import tables
-from commwall.analysis.tables import census, columns
+from commwall.analysis.tables import breakeven, census, columns
 from commwall.analysis.values.derive import FORMULAS
 from commwall.report.pages import GENERAL_PAGES, PAGES
 from commwall.schema.metrics import METRICS

@@ -11,7 +11,7 @@ import pytest
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import Analysis, EvidenceMissing, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
-from commwall.analysis.verdicts.pairs import Cell
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.verdicts.wording import noise_text, sentence
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically

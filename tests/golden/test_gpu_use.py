@@ -23,9 +23,9 @@ from commwall.analysis.names import (
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.energy_parts import EnergyPart, energy_parts, room_w
 from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.derive import Derived, derive
 from commwall.analysis.values.energy import energy_uses
-from commwall.analysis.verdicts.pairs import Cell
 from commwall.records.hardware import read_hardware
 from commwall.report.gpu_use import disturbance_table
 from commwall.report.page import open_page

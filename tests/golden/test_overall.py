@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.breakeven import break_even
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.tables.breakeven import break_even
 from commwall.analysis.tables.census import ALL, Census, census_tables
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.facts import Fact, facts_of, matrix_of, matrix_text
@@ -241,7 +241,7 @@ def test_each_collective_counts_once(analysis: Analysis) -> None:
     """A sweep beside a load stands in the table only, whatever its size."""
     (comparison,) = comparisons(analysis)
     own = topic_verdicts(analysis, comparison, BUSBW)
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     assert plan is not None
     suites = [
         suite.model_copy(update={"cases": {**suite.cases, "beside": beside}})

@@ -8,7 +8,7 @@ from statistics import median
 
 from commwall.analysis.limits import FULL, CaseLimit, Limit, Parts, limits
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables.columns import Row, platform_columns
+from commwall.analysis.tables.rows import Row, platform_columns
 from commwall.analysis.verdicts.wording import share_text
 from commwall.language.translate import listed, tr, tr_later, trn
 

@@ -3,7 +3,7 @@
 Layer: analysis. Records, and the facts by which they are judged, are read by `commwall.records`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,11 @@ from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
 from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.steps.predictions import StepModels, model_steps
+from commwall.analysis.values.cells import Cell, read_cells
 from commwall.analysis.values.clocks import highest_clock_hz
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed, decompose
 from commwall.analysis.verdicts.judging import Verdict, judge, primary
-from commwall.analysis.verdicts.pairs import Cell, Pairing, pairings, pooled, read_cells
+from commwall.analysis.verdicts.pairs import Pairing, pairings, pooled
 from commwall.language.translate import tr, tr_later
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
@@ -23,7 +24,8 @@ from commwall.records.layout import Layout
 from commwall.records.predictions import PredictionError, basis, read_predictions
 from commwall.schema.errors import CommwallError
 from commwall.schema.facts import HardwareFacts
-from commwall.schema.plan import Replicated
+from commwall.schema.plan import Plan, Replicated
+from commwall.stats.intervals import Interval, geometric_interval, mean_interval
 
 
 class EvidenceMissing(CommwallError):
@@ -49,11 +51,37 @@ class Analysis:
     replication: Replication | None = None
     """How a published campaign stands up to it; None for a campaign of its own."""
 
+    @property
+    def campaign(self) -> str:
+        """The campaign's name."""
+        return self.evidence.index.campaign
+
+    @property
+    def plan(self) -> Plan | None:
+        """The campaign's plan; None where it cannot be read."""
+        return self.evidence.plan
+
+    @property
+    def seed(self) -> int:
+        """Of the generator that resamples: the plan's, else 0."""
+        return self.plan.seed if self.plan else 0
+
+    def interval(self, values: Sequence[float], *, logs: bool = True) -> Interval | None:
+        """Confidence interval of the mean over rounds; None for one, or for rounds without spread.
+
+        Args:
+            values: one a round, shape (n,).
+            logs: whether of the geometric mean, for positive values; else of the arithmetic one.
+        """
+        if max(values) == min(values):
+            return None
+        around = geometric_interval if logs else mean_interval
+        return around(values, confidence=self.confidence, seed=self.seed)
+
     @cached_property
     def steps(self) -> StepModels | None:
         """Steps explained and predicted; None where the campaign has no readable plan."""
-        plan = self.evidence.plan
-        return model_steps(plan, self.cells, self.confidence) if plan else None
+        return model_steps(self.plan, self.cells, self.confidence) if self.plan else None
 
     @cached_property
     def highest_clock_hz(self) -> float | None:
@@ -140,7 +168,7 @@ def with_replication(layout: Layout, analysis: Analysis) -> Analysis:
 
     Predictions that cannot be trusted are a problem that pages tell, not a stop.
     """
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     if plan is None or plan.replicates is None:
         return analysis
     try:

@@ -10,8 +10,9 @@ from statistics import median
 
 from commwall.analysis.names import MEMORY_BANDWIDTH, Quantity
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.operations import points
-from commwall.analysis.verdicts.pairs import Cell, Pairing
+from commwall.analysis.verdicts.pairs import Pairing
 from commwall.claims.scene import Entry
 from commwall.claims.wording import told_in, told_range
 from commwall.language.translate import tr
@@ -86,7 +87,7 @@ def beside(claim: Claim, scene: dict[str, Entry], analyses: Iterable[Analysis]) 
             stated = scene[wanted.number] if wanted.number else None
             read = _ratios if wanted.is_ratio else _single_values
             for own in read(analysis, wanted):
-                yield _compared(claim.id, wanted, stated, analysis.evidence.index.campaign, own)
+                yield _compared(claim.id, wanted, stated, analysis.campaign, own)
 
 
 def _compared(
@@ -125,7 +126,7 @@ def _single_values(analysis: Analysis, wanted: Measured) -> Iterator[Rounds]:
     on_device = wanted.metric == MEMORY_BANDWIDTH.metric_id
     for (platform, _), cells in list(found.items())[: 1 if on_device else None]:
         values = tuple(_value(cell, wanted) for cell in cells)
-        around = geometric_interval(values, confidence=analysis.confidence, seed=_seed(analysis))
+        around = geometric_interval(values, confidence=analysis.confidence, seed=analysis.seed)
         name = analysis.names.get(platform, platform)
         yield Rounds(cells[0], name, values, median(values), _ends(around))
 
@@ -140,7 +141,7 @@ def _ratios(analysis: Analysis, wanted: Measured) -> Iterator[Rounds]:
                 [_value(cell, wanted) for cell in first],
                 [_value(cell, wanted) for cell in second],
                 confidence=analysis.confidence,
-                seed=_seed(analysis),
+                seed=analysis.seed,
             )
             a, b = (analysis.names[cell.record.id.platform] for cell in pairs[0])
             sides = tr("{a} against {b}", a=a, b=b)
@@ -189,11 +190,6 @@ def _value(cell: Cell, wanted: Measured) -> float:
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     return (interval.low, interval.high) if interval else None
-
-
-def _seed(analysis: Analysis) -> int:
-    plan = analysis.evidence.plan
-    return plan.seed if plan else 0
 
 
 def _cell_text(cell: Cell, wanted: Measured) -> str:

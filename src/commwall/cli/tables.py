@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from commwall.analysis.breakeven import break_even
 from commwall.analysis.mitigations.table import mitigation_tables
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.scaling.tables import scaling_tables
+from commwall.analysis.tables.breakeven import break_even
 from commwall.analysis.tables.census import census_tables
 from commwall.analysis.tables.files import write_tables
 from commwall.analysis.tables.tidy import Tables

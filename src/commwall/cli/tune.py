@@ -188,8 +188,7 @@ def _prices(layout: Layout, campaign: str, confidence: float) -> PriceList:
     except CommwallError as error:
         print(f"no prices  {error.what}; `commwall index {campaign}` follows a measurement")
         return PriceList((), confidence=confidence, seed=0)
-    plan = analysis.evidence.plan
-    return PriceList(analysis.cells, confidence=confidence, seed=plan.seed if plan else 0)
+    return PriceList(analysis.cells, confidence=confidence, seed=analysis.seed)
 
 
 def _price_text(price: Price | None) -> str:

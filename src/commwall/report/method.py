@@ -330,7 +330,7 @@ def _noise_row(page: Page, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _training(page: Page) -> dict[str, TrainingCase]:
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     suites = plan.suites if plan else ()
     cases = {name: case for suite in suites for name, case in suite.cases.items()}
     return {name: case for name, case in cases.items() if isinstance(case, TrainingCase)}

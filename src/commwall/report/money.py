@@ -111,7 +111,7 @@ def open_money(
         language: one of `LANGUAGES`; None is English.
     """
     page = open_page(root, campaign, confidence, language)
-    if page.analysis.evidence.plan is None:
+    if page.analysis.plan is None:
         return MoneyPage(page, (), tr("the campaign's plan cannot be read"))
     try:
         return MoneyPage(page, money_of_campaign(home_of(Path(root)), page.analysis))

@@ -62,7 +62,7 @@ def not_covered(page: Page, suite: SuiteName | None = None) -> Html:
 
 def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tuple[str, ...]:
     """What the verdicts of a suite, or of all, do not show: by treatment, by case, in general."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     labels: dict[str, list[str]] = {}
     for platform in plan.platforms if plan else ():
         label = platform.treatment.label
@@ -105,7 +105,7 @@ def cases(page: Page, suite: SuiteName | None = None) -> Html:
         page: of a campaign.
         suite: whose cases; None shows all.
     """
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     suites = [s for s in plan.suites if suite in (None, s.suite)] if plan else []
     named = [(name, case, s.rounds) for s in suites for name, case in s.cases.items()]
     training = [
@@ -330,7 +330,7 @@ def provenance_rows(
     """What the records of some suites, or of all, say of machine, software and dates."""
     index, every = analysis.evidence.index, analysis.evidence.records
     records = [record for record in every if not suites or record.id.suite in suites]
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     yield tr("campaign"), index.campaign
     planned = sum(not suites or finding.suite in suites for finding in index.findings)
     yield tr("records"), tr("{k} of {n} planned", k=len(records), n=planned)

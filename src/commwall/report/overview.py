@@ -105,9 +105,9 @@ def answer_cards(page: Page) -> Html:
 
 def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
     """What is missing for any verdict."""
-    if analysis.evidence.plan is None:
+    if analysis.plan is None:
         return (tr("No verdict: the campaign's plan cannot be read; see the problems."),)
-    if not analysis.evidence.plan.comparisons:
+    if not analysis.plan.comparisons:
         return (tr("No verdict: the campaign asks for no comparison."),)
     return (tr("No verdict: no case runs on both platforms of a comparison."),)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.names import step_time
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.mitigated import Timing, timing
-from commwall.analysis.verdicts.pairs import Cell
 from commwall.schema.base import canonical_json
 from commwall.schema.case import TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
@@ -135,7 +135,7 @@ def plain_timings(cells: Iterable[Cell]) -> dict[Key, Timing]:
     trained: dict[Key, Timing] = {}
     for cell in cells:
         sides, case = _sides(cell), cell.record.case
-        step_s = cell.derived.values.get(Quantity("step_time_s", "full"))
+        step_s = cell.derived.values.get(step_time("full"))
         if sides:
             key = (cell.record.id.platform, *workload_round(cell))
             found.setdefault(key, []).append(sides[0])

@@ -16,9 +16,10 @@ from commwall.analysis.names import (
     SPEEDUP,
     STRATEGY_TOKENS,
     Quantity,
+    treatments_compared,
 )
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts.pairs import Cell
+from commwall.analysis.values.cells import Cell
 from commwall.records.predictions import PredictionError
 from commwall.schema.case import SuiteName
 from commwall.schema.predictions import (
@@ -53,10 +54,10 @@ def predict(analysis: Analysis) -> Predictions:
     Raises:
         PredictionError: if records are missing, or nothing can be predicted.
     """
-    plan, index = analysis.evidence.plan, analysis.evidence.index
+    plan, index = analysis.plan, analysis.evidence.index
     if plan is None or index.gaps:
         raise _incomplete(analysis)
-    compared = {side for pair in plan.comparisons if not pair.control for side in (pair.a, pair.b)}
+    compared = {side for each in treatments_compared(plan) for side in (each.a, each.b)}
     cells = [c for c in analysis.cells if c.record.id.platform in compared and not c.refusals]
     found = [*_ratios(analysis), *_values(analysis, cells, compared)]
     predicted = tuple(item for item in found if isinstance(item, Predicted))
@@ -93,7 +94,7 @@ def _ratios(analysis: Analysis) -> Iterator[Predicted | NotPredicted]:
 def _values(
     analysis: Analysis, cells: Sequence[Cell], compared: set[str]
 ) -> Iterator[Predicted | NotPredicted]:
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     assert plan is not None  # `predict` has seen to it
     places = [
         (suite.suite, case, platform)

@@ -16,7 +16,7 @@ from typing import Literal
 from commwall.analysis.steps.fits import FittedStep, fit_steps, mean_traits
 from commwall.analysis.steps.inputs import MeasuredStep, StepInputs, step_inputs
 from commwall.analysis.steps.links import PlatformLink, same_treatment
-from commwall.analysis.verdicts.pairs import Cell
+from commwall.analysis.values.cells import Cell
 from commwall.language.translate import tr
 from commwall.model.sweep import Link
 from commwall.model.traits import Traits

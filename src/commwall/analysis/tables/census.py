@@ -7,12 +7,14 @@ say nothing of the quantities under test, only where the numbers come from and h
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.frame import frame
+from commwall.analysis.tables.kinds import COUNT, NUMBER, TEXT
+from commwall.analysis.tables.rows import Row
 from commwall.analysis.values.facts import Fact, facts_of
 from commwall.language.translate import clauses, listed, tr_later
 from commwall.records.admit import head_of
@@ -22,48 +24,46 @@ from commwall.schema.mitigation import StepCase
 from commwall.schema.record import Record
 from commwall.schema.result import EXCLUDING_MARKS, Series
 
-Row = dict[str, Any]
 ALL = "all"
 """Suite, or name, of a row that counts over all of them."""
-_TEXT, _COUNT, _NUMBER = "string", "Int64", "float64"
 
 COLUMNS: dict[str, dict[str, str]] = {
     "facts": {
-        "campaign": _TEXT,
-        "fact": _TEXT,
-        "gpu": _COUNT,
-        "unit": _TEXT,
-        "number": _NUMBER,
-        "text": _TEXT,
-        "why_absent": _TEXT,
-        "records": _COUNT,
-        "platforms": _TEXT,
-        "suites": _TEXT,
-        "rounds": _TEXT,
+        "campaign": TEXT,
+        "fact": TEXT,
+        "gpu": COUNT,
+        "unit": TEXT,
+        "number": NUMBER,
+        "text": TEXT,
+        "why_absent": TEXT,
+        "records": COUNT,
+        "platforms": TEXT,
+        "suites": TEXT,
+        "rounds": TEXT,
     },
     "efforts": {
-        "campaign": _TEXT,
-        "platform": _TEXT,
-        "suite": _TEXT,
-        "case": _TEXT,
-        "leg": _TEXT,
-        "records": _COUNT,
-        "sizes": _COUNT,
-        "warmup_min": _COUNT,
-        "warmup_max": _COUNT,
-        "timed_min": _COUNT,
-        "timed_max": _COUNT,
-        "repetitions_min": _COUNT,
-        "repetitions_max": _COUNT,
-        "unsettled": _COUNT,
+        "campaign": TEXT,
+        "platform": TEXT,
+        "suite": TEXT,
+        "case": TEXT,
+        "leg": TEXT,
+        "records": COUNT,
+        "sizes": COUNT,
+        "warmup_min": COUNT,
+        "warmup_max": COUNT,
+        "timed_min": COUNT,
+        "timed_max": COUNT,
+        "repetitions_min": COUNT,
+        "repetitions_max": COUNT,
+        "unsettled": COUNT,
     },
     "outcomes": {
-        "campaign": _TEXT,
-        "suite": _TEXT,
-        "kind": _TEXT,
-        "name": _TEXT,
-        "outcome": _TEXT,
-        "records": _COUNT,
+        "campaign": TEXT,
+        "suite": TEXT,
+        "kind": TEXT,
+        "name": TEXT,
+        "outcome": TEXT,
+        "records": COUNT,
     },
 }
 """Columns of each table with their types. `facts` has a row for each value that a fact has in
@@ -92,10 +92,7 @@ class Census:
 def census_tables(analysis: Analysis) -> Census:
     """All tables about a campaign; one without records gives tables without rows."""
     makers = {"facts": _fact_rows, "efforts": _effort_rows, "outcomes": _outcome_rows}
-    frames = {
-        name: pd.DataFrame(list(rows(analysis)), columns=list(COLUMNS[name])).astype(COLUMNS[name])
-        for name, rows in makers.items()
-    }
+    frames = {name: frame(rows(analysis), COLUMNS[name]) for name, rows in makers.items()}
     return Census(**frames)
 
 
@@ -109,7 +106,7 @@ def _fact_rows(analysis: Analysis) -> Iterator[Row]:
         known = fact.why_absent is None
         number = fact.value if known and not isinstance(fact.value, str) else None
         yield {
-            "campaign": analysis.evidence.index.campaign,
+            "campaign": analysis.campaign,
             "fact": fact.name,
             "gpu": fact.gpu,
             "unit": fact.unit,
@@ -138,7 +135,7 @@ def _effort_rows(analysis: Analysis) -> Iterator[Row]:
     for (platform, suite, name, leg), records in groups.items():
         place = {"platform": platform, "suite": suite, "case": name, "leg": leg}
         counts = _counts(records, leg)
-        yield {"campaign": analysis.evidence.index.campaign, **place, **counts}
+        yield {"campaign": analysis.campaign, **place, **counts}
 
 
 def _legs(case: Case) -> tuple[Leg | None, ...]:
@@ -184,7 +181,7 @@ def _unsettled(record: Record, leg: str | None) -> bool:
 def _outcome_rows(analysis: Analysis) -> Iterator[Row]:
     counted = Counter(_seen(analysis))
     for (suite, kind, name, outcome), records in counted.items():
-        place = {"campaign": analysis.evidence.index.campaign, "suite": suite}
+        place = {"campaign": analysis.campaign, "suite": suite}
         yield {**place, "kind": kind, "name": name, "outcome": outcome, "records": records}
 
 

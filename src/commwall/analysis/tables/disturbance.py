@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables.columns import Row, platform_columns
+from commwall.analysis.tables.rows import Row, platform_columns
 from commwall.analysis.values.clocks import (
     POWER_CAPPED,
     at_power_limit,

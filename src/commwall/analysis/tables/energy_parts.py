@@ -7,21 +7,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from commwall.analysis.names import ENERGY_PER_SAMPLE, MEAN_POWER, TIME_PER_SAMPLE, Quantity
+from commwall.analysis.names import (
+    ENERGY_PER_SAMPLE,
+    MEAN_POWER,
+    TIME_PER_SAMPLE,
+    Quantity,
+    step_time,
+)
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables.columns import (
+from commwall.analysis.tables.rows import (
     Row,
     pair_columns,
+    percent,
     platform_columns,
     quantity_columns,
     ratio_columns,
     round_columns,
 )
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.energy import EnergyUse, energy_uses
-from commwall.analysis.verdicts.pairs import Cell, Pairing
+from commwall.analysis.verdicts.pairs import Pairing
 from commwall.stats.paired import PairedRatio, paired_ratio
 
-FULL_STEP = Quantity("step_time_s", "full")
+FULL_STEP = step_time("full")
 PARTS = (ENERGY_PER_SAMPLE, MEAN_POWER, TIME_PER_SAMPLE)
 """The whole, then its two factors."""
 
@@ -77,9 +85,8 @@ def room_w(parts: tuple[EnergyPart, ...]) -> float:
 
 def energy_part_rows(analysis: Analysis) -> Iterator[Row]:
     """Rows of table `energy_parts`."""
-    plan = analysis.evidence.plan
-    for pairing in analysis.pairings if plan else ():
-        parts = energy_parts(pairing, analysis.confidence, plan.seed if plan else 0)
+    for pairing in analysis.pairings:
+        parts = energy_parts(pairing, analysis.confidence, analysis.seed)
         for part in parts:
             yield {
                 **pair_columns(pairing, analysis),
@@ -102,14 +109,13 @@ def energy_rows(analysis: Analysis) -> Iterator[Row]:
 
 
 def _columns(use: EnergyUse) -> Row:
-    difference = use.polled_difference
     return {
         "rank": use.rank,
         "window_s": use.window_s,
         "energy_j": use.energy_j,
         "power_w": use.power_w,
         "polled_power_w": use.polled_power_w,
-        "polled_difference_percent": None if difference is None else 100 * difference,
+        "polled_difference_percent": percent(use.polled_difference),
         "idle_power_w": use.idle_power_w,
         "energy_j_per_sample": None if use.energy_j is None else use.energy_j / use.samples,
         "energy_above_idle_j_per_sample": (

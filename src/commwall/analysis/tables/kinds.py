@@ -13,6 +13,15 @@ PLATFORM = {
     "suite": TEXT,
     "case": TEXT,
 }
+SIDES = {
+    "campaign": TEXT,
+    "faster": TEXT,
+    "slower": TEXT,
+    "label_faster": TEXT,
+    "label_slower": TEXT,
+    "emulated": TRUTH,
+}
+"""Two links that differ, by which one exchanges faster."""
 PAIR = {
     "campaign": TEXT,
     "suite": TEXT,
@@ -24,6 +33,7 @@ PAIR = {
     "control": TRUTH,
     "emulated": TRUTH,
 }
+ROUND = {"round": COUNT, "round_id": TEXT}
 QUANTITY = {"metric": TEXT, "leg": TEXT, "unit": TEXT}
 RATIO = {
     "n": COUNT,

@@ -1,74 +1,19 @@
-"""What a link looks like from its collectives: a latency and a rate, and what NCCL chose.
+"""Tables on links: latency and rate by their collectives, and what NCCL chose.
 
-Layer: analysis. Reads no file. Of each round a line is fitted to the times over the sizes:
-
-    time = latency + bytes on the wire / rate
-
-A line is a summary, not a law. NCCL changes its protocol with the size (LL has the least latency,
-SIMPLE the highest rate), so in between a time may lie well off; the largest relative misfit
-stands beside each fit, and beyond its sizes the line says nothing.
+Layer: analysis. Reads no file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from statistics import geometric_mean
 
-from commwall.analysis.names import OPERATION_TIME
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables.columns import Row, platform_columns, round_columns
-from commwall.analysis.values.operations import points
-from commwall.analysis.verdicts.pairs import Cell
-from commwall.language.translate import clauses, tr
+from commwall.analysis.tables.rows import Row, mean_columns, platform_columns, round_columns
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.link_fits import LinkFit, fit_link
+from commwall.language.translate import clauses
 from commwall.schema.case import CollectivesCase
 from commwall.schema.collective import wire_share
 from commwall.schema.record import Record
-from commwall.stats.intervals import geometric_interval
-from commwall.stats.lines import LEAST_POINTS, Line, relative_line
-
-
-@dataclass(frozen=True)
-class LinkFit:
-    """The line of one round."""
-
-    line: Line
-    """Time [s] over the bytes on the wire [byte]."""
-    sizes: tuple[int, ...]
-    """Sizes of the full buffer that were used, ascending [byte]."""
-    misfits: tuple[float, ...]
-    """Line over time, less 1, of each size [1]."""
-
-    @property
-    def latency_s(self) -> float:
-        """Time of an operation without bytes [s]."""
-        return self.line.intercept
-
-    @property
-    def bytes_per_s(self) -> float:
-        """One rate for all sizes, as bus bandwidth; of large ones it is higher [byte/s]."""
-        return 1 / self.line.slope
-
-    @property
-    def worst(self) -> tuple[float, int]:
-        """The misfit farthest from 0 [1] and its size [byte]."""
-        return max(zip(self.misfits, self.sizes, strict=True), key=lambda pair: abs(pair[0]))
-
-
-def fit_link(record: Record) -> LinkFit | str:
-    """The line of a record of a collective, or why it has none."""
-    case, ranks = record.case, record.platform.world_size
-    assert isinstance(case, CollectivesCase)  # the caller chose the record
-    used = [point for point in points(record) if point.bound]
-    if len(used) < LEAST_POINTS:
-        return tr("fewer than {n} sizes whose time the link sets", n=LEAST_POINTS)
-    share = wire_share(case.collective, ranks)
-    wire_bytes = [share * point.message_bytes for point in used]
-    times_s = [point.values[OPERATION_TIME] for point in used]
-    line = relative_line(wire_bytes, times_s)
-    if line is None or line.intercept <= 0 or line.slope <= 0:
-        return tr("the times follow no line with a latency and a rate above zero")
-    sizes = tuple(point.message_bytes for point in used)
-    return LinkFit(line, sizes, line.misfits(wire_bytes, times_s))
 
 
 def link_rows(analysis: Analysis) -> Iterator[Row]:
@@ -120,19 +65,8 @@ def _link_row(cells: Sequence[Cell], analysis: Analysis) -> Row:
 
 
 def _summary(name: str, unit: str, values: Sequence[float], analysis: Analysis) -> Row:
-    """Geometric mean over the rounds and its interval; none of equal rounds, or of one."""
-    if not values:
-        return {}
-    plan = analysis.evidence.plan
-    seed, spread = plan.seed if plan else 0, max(values) > min(values)
-    around = (
-        geometric_interval(values, confidence=analysis.confidence, seed=seed) if spread else None
-    )
-    return {
-        f"{name}_{unit}": geometric_mean(values),
-        f"{name}_low_{unit}": around.low if around else None,
-        f"{name}_high_{unit}": around.high if around else None,
-    }
+    names = (f"{name}_{unit}", f"{name}_low_{unit}", f"{name}_high_{unit}")
+    return mean_columns(names, values, analysis) if values else {}
 
 
 def _range(fits: Iterable[LinkFit]) -> Row:

@@ -9,9 +9,9 @@ from statistics import median
 
 from commwall.analysis.names import MEMORY_BANDWIDTH
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables.columns import Row, platform_columns, round_columns
+from commwall.analysis.tables.rows import Row, platform_columns, round_columns
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.operations import points
-from commwall.analysis.verdicts.pairs import Cell
 from commwall.records.paths import MemoryPath, Place, memory_path
 from commwall.schema.case import TRAFFIC, MemoryCase
 from commwall.schema.facts import HardwareFacts

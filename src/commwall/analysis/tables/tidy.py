@@ -21,28 +21,29 @@ from commwall.analysis.steps.rows import (
     step_model_rows,
 )
 from commwall.analysis.steps.words import prediction_error_rows
-from commwall.analysis.tables.columns import (
-    COLUMNS,
-    ROUND,
+from commwall.analysis.tables.columns import COLUMNS
+from commwall.analysis.tables.disturbance import disturbance_rows
+from commwall.analysis.tables.energy_parts import energy_part_rows, energy_rows
+from commwall.analysis.tables.frame import frame
+from commwall.analysis.tables.kinds import ROUND
+from commwall.analysis.tables.links import choice_rows, link_rows
+from commwall.analysis.tables.paths import path_rows, sharing_rows
+from commwall.analysis.tables.rows import (
     Row,
     pair_columns,
+    percent,
     platform_columns,
     quantity_columns,
     ratio_columns,
     round_columns,
 )
-from commwall.analysis.tables.disturbance import disturbance_rows
-from commwall.analysis.tables.energy_parts import energy_part_rows, energy_rows
-from commwall.analysis.tables.links import choice_rows, link_rows
-from commwall.analysis.tables.paths import path_rows, sharing_rows
 from commwall.analysis.tables.traffic import traffic_rows
 from commwall.analysis.tables.yardsticks import yardstick_rows
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.operations import points
 from commwall.analysis.verdicts.decompose import Decomposition
-from commwall.analysis.verdicts.pairs import Cell
 from commwall.analysis.verdicts.wording import sentence
 from commwall.language.translate import clauses
-from commwall.stats.intervals import geometric_interval, mean_interval
 from commwall.stats.paired import relative_spread
 
 
@@ -86,13 +87,9 @@ class Tables:
         """A table that nobody has asked for yet."""
         if name not in ROWS:
             raise AttributeError(name)
-        table = _frame(name, ROWS[name](self.analysis))
+        table = frame(ROWS[name](self.analysis), COLUMNS[name])
         setattr(self, name, table)
         return table
-
-
-def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=list(COLUMNS[name])).astype(COLUMNS[name])
 
 
 def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
@@ -153,7 +150,7 @@ def _platform_rows(analysis: Analysis) -> Iterator[Row]:
 
 def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
     """Admitted cells of one platform and case together, in plan order."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     platforms = [platform.name for platform in plan.platforms] if plan else []
     cases = [(s.suite, case) for s in plan.suites for case in s.cases] if plan else []
 
@@ -167,21 +164,18 @@ def _by_platform_and_case(analysis: Analysis) -> Iterator[list[Cell]]:
 
 def _summary(values: list[float], analysis: Analysis, *, logs: bool) -> Row:
     """Rounds of one platform; positive quantities on the scale of logarithms, as in verdicts."""
-    plan = analysis.evidence.plan
-    mean, interval = (geometric_mean, geometric_interval) if logs else (fmean, mean_interval)
-    seed, spread = plan.seed if plan else 0, max(values) > min(values)
-    around = interval(values, confidence=analysis.confidence, seed=seed) if spread else None
+    around = analysis.interval(values, logs=logs)
     return {
         "n": len(values),
         "confidence": analysis.confidence,
         "mean_kind": "geometric" if logs else "arithmetic",
-        "mean": mean(values),
+        "mean": geometric_mean(values) if logs else fmean(values),
         "mean_low": around.low if around else None,
         "mean_high": around.high if around else None,
         "median": median(values),
         "min": min(values),
         "max": max(values),
-        "spread_percent": _percent(relative_spread(values)),
+        "spread_percent": percent(relative_spread(values)),
     }
 
 
@@ -205,13 +199,13 @@ def _ratio_rows(analysis: Analysis) -> Iterator[Row]:
             **(ratio_columns(verdict.ratio) if verdict.ratio else {"n": verdict.n}),
             "median_a": medians[0],
             "median_b": medians[1],
-            "spread_a_percent": _percent(spreads[0]),
-            "spread_b_percent": _percent(spreads[1]),
+            "spread_a_percent": percent(spreads[0]),
+            "spread_b_percent": percent(spreads[1]),
             "winner": verdict.winner,
-            "effect_percent": _percent(effect.size if effect else None),
-            "effect_low_percent": _percent(effect.low if effect else None),
-            "effect_high_percent": _percent(effect.high if effect else None),
-            "noise_floor_percent": _percent(verdict.noise_floor),
+            "effect_percent": percent(effect.size if effect else None),
+            "effect_low_percent": percent(effect.low if effect else None),
+            "effect_high_percent": percent(effect.high if effect else None),
+            "noise_floor_percent": percent(verdict.noise_floor),
             "refused_rounds": verdict.refused_rounds,
             "reason": verdict.why_none,
             "verdict": sentence(verdict, analysis.names),
@@ -228,10 +222,6 @@ def _factor_rows(analysis: Analysis) -> Iterator[Row]:
             }
             place = pair_columns(part, analysis)
             yield from ({**place, "factor": f, **ratio_columns(r)} for f, r in factors.items())
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
 
 
 ROWS: dict[str, Callable[[Analysis], Iterable[Row]]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables.columns import Row, platform_columns, round_columns
+from commwall.analysis.tables.rows import Row, platform_columns, round_columns
 from commwall.analysis.values.readings import gap_reason
 from commwall.language.translate import tr, tr_later
 from commwall.schema.record import Record, Traffic

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from commwall.analysis.names import NCCL_TESTS_TIME, OPERATION_TIME
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables.columns import Row, platform_columns, round_columns
+from commwall.analysis.tables.rows import Row, platform_columns, round_columns
 from commwall.analysis.values.operations import points
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.names import EXPOSED, HOST_GAP, OVERLAP, Quantity
+from commwall.analysis.names import EXPOSED, HOST_GAP, OVERLAP, Quantity, step_time
 from commwall.analysis.values.clocks import APART, apart
 from commwall.analysis.values.energy import whole_energy
 from commwall.analysis.values.gpu_use import gpu_use, of_some_gpus, peak_unknown
@@ -20,6 +20,7 @@ from commwall.analysis.values.readings import (
     all_values,
     by_rank,
     gap_reason,
+    gradient_bytes,
     measured,
     slowest_rank,
     training_case,
@@ -94,10 +95,10 @@ def derive(
     for leg in record.case.legs:
         reason = why_no_steps(record, leg)
         if reason:
-            absent[Quantity("step_time_s", leg)] = reason
+            absent[step_time(leg)] = reason
         else:
             steps[leg] = median(slowest_rank(record, leg))
-    values |= {Quantity("step_time_s", leg): value for leg, value in steps.items()}
+    values |= {step_time(leg): value for leg, value in steps.items()}
     gaps = {leg: host_gap(record, leg) for leg in steps}
     values |= {Quantity(HOST_GAP, leg): gap for leg, gap in gaps.items() if gap is not None}
     for formula in _formulas(steps):
@@ -214,10 +215,8 @@ def _why_no_exchange(record: Record) -> str | None:
 
 
 def _exchange_busbw(record: Record, steps: StepTimes) -> float:
-    runtime = record.software.runtime
-    gradient_bytes = sum(runtime.bucket_bytes) if runtime else 0
     return bus_bandwidth(
-        message_bytes=gradient_bytes,
+        message_bytes=gradient_bytes(record),
         time_s=steps["comm"],
         ranks=record.platform.world_size,
         collective="all_reduce",

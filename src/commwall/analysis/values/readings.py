@@ -87,6 +87,12 @@ def window_samples(record: Record) -> int:
     return training_case(record).batch_per_gpu * record.platform.world_size * steps
 
 
+def gradient_bytes(record: Record) -> int:
+    """Gradients that each rank exchanges in a step; 0 where the record does not say [byte]."""
+    runtime = record.software.runtime
+    return sum(runtime.bucket_bytes) if runtime else 0
+
+
 def gap_reason(record: Record, *subjects: str) -> str | None:
     """Why the record lacks one of the subjects, in its own words; None if it does not say."""
     return next((gap.reason for gap in record.gaps if gap.what in subjects), None)

@@ -5,13 +5,13 @@ Layer: analysis. Reads no file.
 
 from dataclasses import dataclass, field
 
-from commwall.analysis.names import PRIMARY, Quantity
+from commwall.analysis.names import PRIMARY, Quantity, step_time
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import tr, tr_later
 from commwall.schema.plan import Comparison
 from commwall.stats.paired import PairedRatio, paired_ratio
 
-SPEED = Quantity("step_time_s", "single")
+SPEED = step_time("single")
 SCALING = Quantity("scaling_efficiency")
 INPUT_EFFECT = tr_later(
     "not measured: the data are synthetic and already on the device, so both platforms feed "

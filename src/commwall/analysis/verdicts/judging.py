@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from commwall.analysis.names import PRIMARIES, QUANTITIES_OF, Quantity
-from commwall.analysis.verdicts.pairs import Cell, Pairing
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.verdicts.pairs import Pairing
 from commwall.language.translate import clauses, tr
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison

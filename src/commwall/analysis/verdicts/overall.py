@@ -116,7 +116,7 @@ def typical(analysis: Analysis, verdicts: list[Verdict]) -> list[Verdict]:
 
 
 def _planned(analysis: Analysis) -> dict[str, Case]:
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     return {name: case for s in plan.suites for name, case in s.cases.items()} if plan else {}
 
 

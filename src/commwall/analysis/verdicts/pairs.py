@@ -8,31 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from commwall.analysis.values.clocks import highest_clock_hz
-from commwall.analysis.values.derive import Derived, derive
+from commwall.analysis.values.cells import Cell
 from commwall.language.translate import clauses, tr
-from commwall.records.admit import refusals
-from commwall.records.comparable import check_round, differences, not_as_planned
+from commwall.records.comparable import check_round, differences
 from commwall.records.evidence import Evidence
 from commwall.records.todo import Finding
 from commwall.schema.case import Case, SuiteName
 from commwall.schema.errors import IncomparableRecords
-from commwall.schema.facts import GpuFactsFile
 from commwall.schema.plan import Comparison, Plan, PlannedSuite
 from commwall.schema.record import Record
 
 Place = tuple[str, str, str, int]
 """Platform, suite, case, round."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One record with what follows from it."""
-
-    record: Record
-    derived: Derived
-    refusals: tuple[str, ...]
-    """Why its numbers may not enter a verdict; empty if they may."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +49,6 @@ class Pairing:
     pairs: tuple[tuple[Cell, Cell], ...]
     """Records of `a` and `b`, one pair a round, in round order."""
     refusals: tuple[Refusal, ...]
-
-
-def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:
-    """One cell for every readable record; one that was not measured as planned is refused."""
-    highest_hz = highest_clock_hz(evidence.records)
-    return tuple(
-        Cell(
-            record,
-            derive(record, peaks, highest_hz),
-            (*_not_planned(record, evidence), *refusals(record)),
-        )
-        for record in evidence.records
-    )
-
-
-def _not_planned(record: Record, evidence: Evidence) -> Iterator[str]:
-    other = not_as_planned(record, evidence.plan) if evidence.plan else None
-    if other:
-        yield other
 
 
 def pairings(plan: Plan, evidence: Evidence, cells: tuple[Cell, ...]) -> tuple[Pairing, ...]:

@@ -88,7 +88,7 @@ class Entry:
 
 def entry_of(chapter: Chapter, analysis: Analysis) -> Entry:
     """What the site says of a campaign."""
-    index, plan = analysis.evidence.index, analysis.evidence.plan
+    index, plan = analysis.evidence.index, analysis.plan
     held, planned = f"{len(analysis.evidence.records):,}", f"{len(index.findings):,}"
     return Entry(
         chapter=chapter,
@@ -116,7 +116,7 @@ def weight_of(analysis: Analysis) -> tuple[int, ...]:
     then those with more rounds, then those with more cases.
     """
     own = [verdict for verdict in analysis.primary if not verdict.comparison.control]
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     real = not any(map(is_emulated, plan.platforms if plan else ()))
     decided = any(verdict.winner for verdict in own)
     compared = sum(verdict.ratio is not None for verdict in own)
@@ -166,7 +166,7 @@ def _suite_of(page: Rendered) -> SuiteName | None:
 
 
 def _not_rendered(chapter: Chapter, analysis: Analysis) -> Iterator[str]:
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     suites = {suite.suite for suite in plan.suites} if plan else set(get_args(SuiteName))
     rendered = {page.name for page in chapter.pages}
     for name in pages_for(suites, several_sizes=bool(plan and ladders(plan))):
