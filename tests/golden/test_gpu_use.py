@@ -24,7 +24,8 @@ from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.energy_parts import EnergyPart, energy_parts, room_w
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.cells import Cell
-from commwall.analysis.values.derive import Derived, derive
+from commwall.analysis.values.derive import derive
+from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.energy import energy_uses
 from commwall.records.hardware import read_hardware
 from commwall.report.gpu_use import disturbance_table

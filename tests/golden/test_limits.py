@@ -20,7 +20,8 @@ from commwall.analysis.names import MEMORY_SHARE, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.cells import Cell
-from commwall.analysis.values.derive import Derived, derive
+from commwall.analysis.values.derive import derive
+from commwall.analysis.values.derived import Derived
 from commwall.report.limits import limit_figure
 from commwall.report.style import looks_of
 from commwall.schema.record import Record

@@ -28,8 +28,8 @@ from commwall.analysis.names import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity, s
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.clocks import at_power_limit
-from commwall.analysis.values.derive import MFU
 from commwall.analysis.values.gpu_use import nominal_memory_rate
+from commwall.analysis.values.training import MFU
 from commwall.records.admit import refusals
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.facts import GpuFactsFile

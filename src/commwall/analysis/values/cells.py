@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from commwall.analysis.values.clocks import highest_clock_hz
-from commwall.analysis.values.derive import Derived, derive
+from commwall.analysis.values.derive import derive
+from commwall.analysis.values.derived import Derived
 from commwall.records.admit import refusals
 from commwall.records.comparable import not_as_planned
 from commwall.records.evidence import Evidence

@@ -5,10 +5,10 @@ taken for it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from statistics import fmean
 
 from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
+from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.readings import by_rank, gap_reason
 from commwall.language.translate import tr, tr_later
 from commwall.schema.facts import GpuFactsFile
@@ -21,15 +21,7 @@ ON_CPU = tr_later("a CPU has no such counters")
 NOT_READ = tr_later("the record holds no reading of the GPUs' own counters")
 
 
-@dataclass(frozen=True)
-class GpuUse:
-    """Values of a round, and why others are absent."""
-
-    values: dict[Quantity, float] = field(default_factory=dict)
-    absent: dict[Quantity, str] = field(default_factory=dict)
-
-
-def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> GpuUse:
+def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> Derived:
     """Means over window and GPUs, and the traffic of the devices' memory.
 
     Args:
@@ -37,7 +29,7 @@ def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> GpuUse
         step_s: mean step time of leg full; None where it has none [s].
         peaks: of the GPUs that are known.
     """
-    use = GpuUse()
+    use = Derived()
     for quantity, metric_id in AVERAGES.items():
         found = _mean(record, metric_id)
         if isinstance(found, str):
@@ -48,7 +40,7 @@ def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> GpuUse
     return use
 
 
-def _add_memory(use: GpuUse, nominal: float | str, step_s: float | None) -> None:
+def _add_memory(use: Derived, nominal: float | str, step_s: float | None) -> None:
     """Rate and bytes of a step, where the share and the nominal rate are known."""
     share = use.values.get(MEMORY_SHARE)
     if share is None or isinstance(nominal, str):
@@ -67,17 +59,15 @@ def nominal_memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
     runtime = record.software.runtime
     if record.platform.device == "cpu" or runtime is None:
         return tr("the nominal rate of the memory is not known")
-    names = dict.fromkeys(runtime.device_names)
-    known = [peaks.of(name) for name in names]
-    rate = known[0].memory_bytes_per_s if len(known) == 1 and known[0] else None
-    if rate is None:
-        return peak_unknown(names)
-    return rate.value
+    own = peaks.of_all(runtime.device_names)
+    if own is None or own.memory_bytes_per_s is None:
+        return peak_unknown(runtime.device_names)
+    return own.memory_bytes_per_s.value
 
 
 def peak_unknown(gpus: Iterable[str]) -> str:
     """Why a share of a peak of GPUs cannot be told."""
-    names = tr(" and ").join(gpus)
+    names = tr(" and ").join(dict.fromkeys(gpus))
     return tr("the peak of {gpus} is unknown (config/facts/gpus.yaml)", gpus=names)
 
 

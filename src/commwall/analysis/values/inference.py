@@ -12,8 +12,8 @@ from commwall.analysis.names import (
     PREFILL_TIME,
     PREFILL_TOKENS,
     TOKEN_TIME,
-    Quantity,
 )
+from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.readings import slowest_rank, why_no_steps
 from commwall.analysis.values.strategies import sent_values
 from commwall.language.translate import tr
@@ -22,11 +22,8 @@ from commwall.schema.inference import InferenceCase, read_bytes
 from commwall.schema.record import Record
 from commwall.schema.volumes import token_sent_bytes
 
-Found = tuple[dict[Quantity, float], dict[Quantity, str]]
-"""Values, and why others are absent."""
 
-
-def inference_values(record: Record, case: InferenceCase, peaks: GpuFactsFile) -> Found:
+def inference_values(record: Record, case: InferenceCase, peaks: GpuFactsFile) -> Derived:
     """A record's quantities, and why others are absent.
 
     Args:
@@ -35,30 +32,28 @@ def inference_values(record: Record, case: InferenceCase, peaks: GpuFactsFile) -
         peaks: of the GPUs that are known.
     """
     ranks = record.platform.world_size
-    parts = (
-        _prompts(record, case),
-        _tokens(record, case, peaks),
-        sent_values(record, token_sent_bytes(case, ranks)),
+    return (
+        _prompts(record, case)
+        | _tokens(record, case, peaks)
+        | sent_values(record, token_sent_bytes(case, ranks))
     )
-    values = {name: value for own, _ in parts for name, value in own.items()}
-    absent = {name: reason for _, own in parts for name, reason in own.items()}
-    return values, absent
 
 
-def _prompts(record: Record, case: InferenceCase) -> Found:
+def _prompts(record: Record, case: InferenceCase) -> Derived:
     why = why_no_steps(record, None, PREFILL_TIME.metric_id)
     if why:
-        return {}, dict.fromkeys((PREFILL_TIME, PREFILL_TOKENS), why)
+        return Derived({}, dict.fromkeys((PREFILL_TIME, PREFILL_TOKENS), why))
     time_s = median(slowest_rank(record, None, PREFILL_TIME.metric_id))
-    return {PREFILL_TIME: time_s, PREFILL_TOKENS: case.batch * case.prompt_tokens / time_s}, {}
+    tokens = case.batch * case.prompt_tokens
+    return Derived({PREFILL_TIME: time_s, PREFILL_TOKENS: tokens / time_s})
 
 
-def _tokens(record: Record, case: InferenceCase, peaks: GpuFactsFile) -> Found:
+def _tokens(record: Record, case: InferenceCase, peaks: GpuFactsFile) -> Derived:
     ranks = record.platform.world_size
     why = why_no_steps(record, None, TOKEN_TIME.metric_id)
     if why:
         every = (TOKEN_TIME, DECODE_TOKENS, DECODE_TOKENS_PER_GPU, HBM_SHARE)
-        return {}, dict.fromkeys(every, why)
+        return Derived({}, dict.fromkeys(every, why))
     time_s = median(slowest_rank(record, None, TOKEN_TIME.metric_id))
     values = {
         TOKEN_TIME: time_s,
@@ -67,8 +62,8 @@ def _tokens(record: Record, case: InferenceCase, peaks: GpuFactsFile) -> Found:
     }
     rate = _memory_rate(record, peaks)
     if isinstance(rate, str):
-        return values, {HBM_SHARE: rate}
-    return values | {HBM_SHARE: read_bytes(case, ranks) / rate / time_s}, {}
+        return Derived(values, {HBM_SHARE: rate})
+    return Derived(values | {HBM_SHARE: read_bytes(case, ranks) / rate / time_s})
 
 
 def _memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
@@ -76,10 +71,9 @@ def _memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
     runtime = record.software.runtime
     if record.platform.device == "cpu":
         return tr("the nominal rate of a machine's RAM is not on file")
-    names = dict.fromkeys(runtime.device_names if runtime else ())
-    known = [peaks.of(name) for name in names]
-    rate = known[0].memory_bytes_per_s if len(known) == 1 and known[0] else None
-    if rate is None:
-        gpus = tr(" and ").join(names)
+    names = runtime.device_names if runtime else ()
+    own = peaks.of_all(names)
+    if own is None or own.memory_bytes_per_s is None:
+        gpus = tr(" and ").join(dict.fromkeys(names))
         return tr("the memory of {gpus} is unknown (config/facts/gpus.yaml)", gpus=gpus)
-    return rate.value
+    return own.memory_bytes_per_s.value

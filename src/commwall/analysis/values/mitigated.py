@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from commwall.analysis.names import MITIGATED, SPEEDUP, UNMITIGATED, Quantity
+from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.readings import gap_reason, measured, slowest_rank
 from commwall.language.translate import clauses, tr
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import StepCase
 from commwall.schema.record import Record
+
+_LEG_OF: dict[Quantity, Leg] = {UNMITIGATED: "full", MITIGATED: "mitigated"}
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,17 @@ def timing(record: Record, leg: Leg) -> Timing | str:
     return Timing(median(steps) / samples, energy)
 
 
-def mitigated_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
-    """A record's quantities, and why others are absent; none of a price."""
-    if not isinstance(record.case, StepCase):
-        return {}, {}
-    plain, own = timing(record, "full"), timing(record, "mitigated")
-    values, absent = {}, {}
-    for quantity, found in ((UNMITIGATED, plain), (MITIGATED, own)):
+def mitigated_values(record: Record) -> Derived:
+    """A record's quantities, and why others are absent; its case is one of a step."""
+    derived = Derived()
+    for quantity, leg in _LEG_OF.items():
+        found = timing(record, leg)
         if isinstance(found, str):
-            absent[quantity] = found
+            derived.absent[quantity] = found
         else:
-            values[quantity] = 1 / found.sample_time_s
-    if absent:
-        absent[SPEEDUP] = clauses(absent.values())
+            derived.values[quantity] = 1 / found.sample_time_s
+    if derived.absent:
+        derived.absent[SPEEDUP] = clauses(derived.absent.values())
     else:
-        values[SPEEDUP] = values[MITIGATED] / values[UNMITIGATED]
-    return values, absent
+        derived.values[SPEEDUP] = derived.values[MITIGATED] / derived.values[UNMITIGATED]
+    return derived

@@ -16,6 +16,7 @@ from commwall.analysis.names import (
     OPERATION_TIME,
     Quantity,
 )
+from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.readings import typical_s
 from commwall.language.translate import tr, tr_later
 from commwall.schema.case import TRAFFIC, CollectivesCase, MemoryCase
@@ -61,7 +62,7 @@ def points(record: Record) -> tuple[Point, ...]:
     )
 
 
-def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
+def operation_values(record: Record) -> Derived:
     """A record's quantities, and why others are absent.
 
     Bandwidths are those of the largest size (of the slowest device or pair of devices where they
@@ -72,18 +73,17 @@ def point_values(record: Record) -> tuple[dict[Quantity, float], dict[Quantity, 
     memory = isinstance(record.case, MemoryCase)
     ends = dict.fromkeys((MEMORY_BANDWIDTH,) if memory else (BUSBW, ALGBW), largest)
     ends |= {} if memory else {LATENCY: smallest}
-    values: dict[Quantity, float] = {}
-    absent: dict[Quantity, str] = {}
+    derived = Derived()
     for quantity, message_bytes in ends.items():
         at_end = [point for point in found if point.message_bytes == message_bytes]
         reason = _why_absent(at_end, message_bytes)
         if reason:
-            absent[quantity] = reason
+            derived.absent[quantity] = reason
         elif quantity == LATENCY:
-            values[quantity] = at_end[0].values[OPERATION_TIME]
+            derived.values[quantity] = at_end[0].values[OPERATION_TIME]
         else:
-            values[quantity] = min(point.values[quantity] for point in at_end)
-    return values, absent
+            derived.values[quantity] = min(point.values[quantity] for point in at_end)
+    return derived
 
 
 _BESIDE = (EAGER_TIME, NCCL_TESTS_TIME)

@@ -11,8 +11,8 @@ from commwall.analysis.names import (
     SENT_OVER_FORMULA,
     SPLIT_STEP,
     STRATEGY_TOKENS,
-    Quantity,
 )
+from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.readings import all_values, gap_reason, slowest_rank, why_no_steps
 from commwall.language.translate import tr, tr_later
 from commwall.schema.record import Record
@@ -23,32 +23,27 @@ _UNCOUNTED = tr_later("the record does not state the bytes that every rank sent"
 _ALONE = tr_later("one process sends nothing")
 
 
-def strategy_values(
-    record: Record, case: StrategiesCase
-) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
+def strategy_values(record: Record, case: StrategiesCase) -> Derived:
     """A record's quantities, and why others are absent.
 
     Args:
         record: one cell of a campaign.
         case: its case.
     """
-    ranks = record.platform.world_size
-    values: dict[Quantity, float] = {}
-    absent: dict[Quantity, str] = {}
+    sent = sent_values(record, sent_bytes(case, record.platform.world_size))
+    return _step_values(record, case) | sent
+
+
+def _step_values(record: Record, case: StrategiesCase) -> Derived:
     why = why_no_steps(record, None)
     if why:
-        absent |= dict.fromkeys((STRATEGY_TOKENS, SPLIT_STEP), why)
-    else:
-        step_s = median(slowest_rank(record, None))
-        tokens = case.step_samples(ranks) * case.sequence_length
-        values |= {STRATEGY_TOKENS: tokens / step_s, SPLIT_STEP: step_s}
-    sent, unsent = sent_values(record, sent_bytes(case, ranks))
-    return values | sent, absent | unsent
+        return Derived({}, dict.fromkeys((STRATEGY_TOKENS, SPLIT_STEP), why))
+    step_s = median(slowest_rank(record, None))
+    tokens = case.step_samples(record.platform.world_size) * case.sequence_length
+    return Derived({STRATEGY_TOKENS: tokens / step_s, SPLIT_STEP: step_s})
 
 
-def sent_values(
-    record: Record, formula_bytes: float
-) -> tuple[dict[Quantity, float], dict[Quantity, str]]:
+def sent_values(record: Record, formula_bytes: float) -> Derived:
     """Bytes that a rank sent in a step beside the formula's, and why they are absent.
 
     Args:
@@ -56,11 +51,12 @@ def sent_values(
         formula_bytes: what the formula says [byte]; 0 of one process, which sends nothing.
     """
     if not formula_bytes:
-        return {}, dict.fromkeys((SENT, FORMULA_SENT, SENT_OVER_FORMULA), tr(_ALONE))
+        every = (SENT, FORMULA_SENT, SENT_OVER_FORMULA)
+        return Derived({}, dict.fromkeys(every, tr(_ALONE)))
     formula = {FORMULA_SENT: formula_bytes}
     sent = list(all_values(record, SENT.metric_id))
     if len(sent) != record.platform.world_size:
         why = gap_reason(record, SENT.metric_id) or tr(_UNCOUNTED)
-        return formula, dict.fromkeys((SENT, SENT_OVER_FORMULA), why)
+        return Derived(formula, dict.fromkeys((SENT, SENT_OVER_FORMULA), why))
     mean = fmean(sent)
-    return formula | {SENT: mean, SENT_OVER_FORMULA: mean / formula_bytes}, {}
+    return Derived(formula | {SENT: mean, SENT_OVER_FORMULA: mean / formula_bytes})

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from commwall.analysis.names import Quantity, treatments_compared
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
-from commwall.analysis.values.derive import MFU
 from commwall.analysis.values.legs import (
     COMM,
     FULL,
@@ -18,6 +17,7 @@ from commwall.analysis.values.legs import (
 )
 from commwall.analysis.values.link_fits import LinkFit, fit_link
 from commwall.analysis.values.readings import gradient_bytes
+from commwall.analysis.values.training import MFU
 from commwall.analysis.whatif.assumptions import Facts
 from commwall.analysis.whatif.offers import Offer
 from commwall.analysis.whatif.trained import Trained, hidden_of, mfu_of
@@ -146,8 +146,8 @@ def _compute_mfu(cell: Cell, analysis: Analysis) -> float | None:
     So that a step of the model is the measured one; without leg packed, overlap has the packing.
     """
     values, alone_s = cell.derived.values, without_exchange_s(cell)
-    kinds = [analysis.facts.gpus.of(name) for name in set(gpu_names(cell))]
-    rate = kinds[0].memory_bytes_per_s if len(kinds) == 1 and kinds[0] else None
+    own = analysis.facts.gpus.of_all(gpu_names(cell))
+    rate = own.memory_bytes_per_s if own else None
     if not alone_s or not rate or not {MFU, FULL} <= values.keys():
         return None
     gradients = gradient_bytes(cell.record)
