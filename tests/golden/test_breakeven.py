@@ -25,7 +25,7 @@ from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
 from commwall.report.breakeven import curve_figure, points, verdict
 from commwall.report.breakeven_reasons import why_outside
-from commwall.report.overview import NO_FLOOR
+from commwall.report.controls import NO_FLOOR
 from commwall.report.page import Page, open_page
 from commwall.report.style import looks_of
 from commwall.report.whatif import examples

@@ -14,14 +14,18 @@ from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.facts import Fact, facts_of, matrix_of, matrix_text
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import (
+    COLLECTIVES,
+    ENERGY,
+    MEMORY,
     TOPICS,
+    TRAINING,
     comparisons,
     overall_text,
     topic_verdicts,
     why_unused,
 )
+from commwall.report.controls import control_text, floor_text
 from commwall.report.method import steps
-from commwall.report.overview import control_text, floor_text
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, CollectivesCase
 from commwall.schema.record import GpuFacts
@@ -30,7 +34,7 @@ from commwall.stats.paired import paired_ratio
 from tests.golden.build import SLOW, record
 from tests.golden.many import CAMPAIGN, HOST_BOUND, write_campaign
 
-TRAINING, ENERGY, BUSBW, LATENCY, MEMORY, *_ = TOPICS
+BUSBW, LATENCY = COLLECTIVES
 A, B = "fast link, emulated [golden-fast]", "slow link, emulated"
 LEFT_OUT = "transformer-xl-demo not used: marked host bound"
 

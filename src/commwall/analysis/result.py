@@ -144,23 +144,22 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
         ) from error
 
 
-def readable_campaigns(
-    layout: Layout, confidence: float, unread: list[str]
-) -> Iterator[tuple[str, Analysis]]:
-    """All campaigns that can be read, by name; one after another, so that one is in memory.
+def analyse_campaigns(layout: Layout, confidence: float) -> Iterator[Analysis | str]:
+    """Every campaign of a checkout by name; of one that cannot be read its name, and why.
+
+    One after another, so that a reader need not hold several in memory.
 
     Args:
         layout: of the checkout.
         confidence: level of the intervals.
-        unread: where to put the name of each other one, and why.
     """
     for name in layout.campaigns():
         try:
             analysis = analyse_campaign(layout, name, confidence)
         except CommwallError as error:
-            unread.append(f"{name}: {error.what}")
-            continue
-        yield name, analysis
+            yield f"{name}: {error.what}"
+        else:
+            yield analysis
 
 
 def with_replication(layout: Layout, analysis: Analysis) -> Analysis:

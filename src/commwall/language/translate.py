@@ -133,6 +133,23 @@ def clauses(parts: Iterable[str]) -> str:
     return tr("; ").join(parts)
 
 
+def lowered(title: str) -> str:
+    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are.
+
+    Chinese has no capitals, and a name that begins a sentence is written as elsewhere.
+    """
+    if spoken() != ENGLISH:
+        return title
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def capital(text: str) -> str:
+    """A text as it begins a sentence, in a language that has capitals."""
+    if spoken() != ENGLISH:
+        return text
+    return text[:1].upper() + text[1:]
+
+
 def _known(language: str) -> str:
     if language not in LANGUAGES:
         raise LanguageError(

@@ -16,8 +16,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.names import EXPOSED, PRIMARY, Quantity, step_time
 from commwall.analysis.tables.tidy import Tables
-from commwall.language.translate import tr
-from commwall.report.overview import capital
+from commwall.language.translate import capital, tr
 from commwall.report.style import (
     INK,
     MUTED,

@@ -12,11 +12,11 @@ from commwall.analysis.tables.census import ALL
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import TOPICS, comparisons, topic_verdicts, why_unused
 from commwall.analysis.verdicts.wording import centre_text, share_text
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import clauses, listed, lowered, tr, tr_later
 from commwall.records.names import plain
+from commwall.report.controls import NO_FLOOR, control_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.marks import meaning
-from commwall.report.overview import NO_FLOOR, control_text, lowered
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, Leg, StepMode, TrainingCase
 from commwall.schema.metric import Direction, Metric

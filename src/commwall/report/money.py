@@ -30,7 +30,7 @@ from commwall.economics.wording import (
     short_verdict,
     way_text,
 )
-from commwall.language.translate import listed, tr, tr_later
+from commwall.language.translate import capital, listed, tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.html import (
     Group,
@@ -164,8 +164,7 @@ def subject_text(money: Money, judged: Judged) -> str:
 
 
 def _turning(answer: Answer) -> str:
-    head = flips_head(answer)
-    head = f"{head[:1].upper()}{head[1:]}"
+    head = capital(flips_head(answer))
     return tr("{head}: {flips}.", head=head, flips=flips_text(answer))
 
 

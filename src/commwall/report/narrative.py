@@ -12,7 +12,7 @@ from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
 from commwall.analysis.verdicts.wording import factor_text
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import capital, clauses, listed, lowered, tr, tr_later
 from commwall.report.gap_lists import gap_lists
 from commwall.report.html import (
     Group,
@@ -26,7 +26,6 @@ from commwall.report.html import (
     table,
 )
 from commwall.report.machines import machine_text
-from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
 from commwall.report.provenance import records_digest, rests_on
 from commwall.report.switch import switched_off_lines

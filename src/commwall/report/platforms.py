@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 
 from commwall.analysis.values.facts import GPU_FIELDS, matrix_of
-from commwall.language.translate import clauses, listed, quantity_text, tr, tr_later
+from commwall.language.translate import capital, clauses, listed, quantity_text, tr, tr_later
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.overview import capital
 from commwall.report.page import Page
 from commwall.report.switch import switched_off_lines
 from commwall.schema.plan import PlannedPlatform, PlannedSuite

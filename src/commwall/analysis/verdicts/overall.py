@@ -61,21 +61,22 @@ class Topic:
         return tr(self.name)
 
 
-TOPICS = (
-    Topic(tr_later("Training throughput"), PRIMARY),
-    Topic(tr_later("Training energy"), PER_WATT_HOUR),
+TRAINING = Topic(tr_later("Training throughput"), PRIMARY)
+ENERGY = Topic(tr_later("Training energy"), PER_WATT_HOUR)
+COLLECTIVES = (
     Topic(tr_later("Collectives, bus bandwidth at the largest size"), BUSBW, "operation"),
     Topic(
         tr_later("Collectives, latency at the smallest size, lower is better"),
         LATENCY,
         "operation",
     ),
-    Topic(tr_later("Memory bandwidth of the largest buffer"), MEMORY_BANDWIDTH, "operation"),
-    Topic(tr_later("Parallel strategies, tokens per second"), STRATEGY_TOKENS),
-    Topic(tr_later("Inference, tokens generated per second"), DECODE_TOKENS),
-    Topic(tr_later("Inference, tokens of prompts per second"), PREFILL_TOKENS),
-    Topic(tr_later("Training with a mitigation on both sides"), MITIGATED, "mitigation"),
 )
+MEMORY = Topic(tr_later("Memory bandwidth of the largest buffer"), MEMORY_BANDWIDTH, "operation")
+STRATEGIES = Topic(tr_later("Parallel strategies, tokens per second"), STRATEGY_TOKENS)
+DECODE = Topic(tr_later("Inference, tokens generated per second"), DECODE_TOKENS)
+PREFILL = Topic(tr_later("Inference, tokens of prompts per second"), PREFILL_TOKENS)
+MITIGATIONS = Topic(tr_later("Training with a mitigation on both sides"), MITIGATED, "mitigation")
+TOPICS = (TRAINING, ENERGY, *COLLECTIVES, MEMORY, STRATEGIES, DECODE, PREFILL, MITIGATIONS)
 """What a buyer asks, in this order."""
 
 

@@ -12,13 +12,13 @@ from commwall.analysis.names import PRIMARY, any_emulated, compared_platforms, d
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import (
-    TOPICS,
+    ENERGY,
     Topic,
     first_topics,
     overall_text,
     topic_verdicts,
 )
-from commwall.language.translate import tr, tr_later, trn
+from commwall.language.translate import capital, lowered, tr, tr_later, trn
 from commwall.report.decision.figure import Row, Sides, spread_evenly
 from commwall.report.decision.money import money_lines
 from commwall.report.decision.words import far_words, row_words, sure_lines
@@ -26,11 +26,10 @@ from commwall.report.energy import NOT_COUNTED
 from commwall.report.machines import machine_text
 from commwall.report.money import MoneyPage
 from commwall.report.narrative import measured_text, not_covered_lines
-from commwall.report.overview import Answer, capital, lowered, why_no_verdict
+from commwall.report.overview import Answer, why_no_verdict
 from commwall.report.provenance import records_digest
 from commwall.schema.plan import Comparison
 
-ENERGY = TOPICS[1]
 MOST_ANSWERS = 3
 """Comparisons that one page tells of; the summary has them all."""
 MOST_LINES = 12

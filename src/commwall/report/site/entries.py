@@ -17,9 +17,10 @@ from commwall.analysis.verdicts.wording import sentence
 from commwall.language.translate import tr, tr_later
 from commwall.records.ladders import ladders
 from commwall.records.todo import Finding
+from commwall.report.controls import floor_text
 from commwall.report.machines import machine_text
 from commwall.report.narrative import not_covered_lines, provenance_rows
-from commwall.report.overview import Answer, answer_of, answers, floor_text, why_no_verdict
+from commwall.report.overview import Answer, answer_of, answers, why_no_verdict
 from commwall.report.pages import DECISION, pages_for
 from commwall.report.site.contents import Chapter, Rendered
 from commwall.schema.case import SuiteName
