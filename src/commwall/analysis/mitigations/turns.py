@@ -17,7 +17,8 @@ from commwall.schema.base import canonical_json
 from commwall.schema.case import TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.plan import Plan, PlannedPlatform
-from commwall.schema.treatment import EmulatedLink, NcclVariables
+from commwall.schema.treatment import EmulatedLink
+from commwall.schema.variables import nccl_variables
 from commwall.schema.workload import Workload
 
 Settings = tuple[tuple[str, str], ...]
@@ -123,8 +124,7 @@ def _stage(platform: PlannedPlatform) -> tuple[object, ...]:
 
 
 def _variables(platform: PlannedPlatform) -> dict[str, str]:
-    treatment = platform.treatment
-    return treatment.variables if isinstance(treatment, NcclVariables) else {}
+    return nccl_variables(platform.treatment)
 
 
 def plain_timings(cells: Iterable[Cell]) -> dict[Key, Timing]:

@@ -8,14 +8,14 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from commwall.judge.facts import read_variables
-from commwall.judge.lint import lint
 from commwall.judge.variables import VariableFacts
 from commwall.measure.facts import Dataset, read_datasets, read_text
-from commwall.measure.planning.case_problems import exchange_problems, mode_problems
+from commwall.measure.planning.problems import campaign_problems
 from commwall.measure.planning.sweeps import unrolled
 from commwall.schema.base import canonical_json, digest
 from commwall.schema.case import MODELS, Case, StepMode, TrainingCase
@@ -24,15 +24,12 @@ from commwall.schema.config import (
     CampaignConfig,
     CaseConfig,
     Config,
-    PlatformConfig,
     StepCaseConfig,
     WorkloadConfig,
 )
 from commwall.schema.errors import ConfigError
 from commwall.schema.mitigation import StepCase
 from commwall.schema.parsing import nearest, parse_model, parse_yaml
-from commwall.schema.plan import Comparison
-from commwall.schema.treatment import BETWEEN_MACHINES, NcclVariables
 
 CONFIG_NAME = "config/config.yaml"
 CAMPAIGNS_NAME = "config/campaigns"
@@ -255,15 +252,10 @@ def _load_campaign(
     config = problems.attempt(lambda: _read_campaign(root, file_name))
     if config is None:
         return None
-    for platform, planned in config.platforms.items():
-        problems.add(file_name, _platform_problems(f"platforms.{platform}", planned, variables))
-        problems.add(file_name, _node_problems(f"platforms.{platform}", planned, config))
-    for comparison in config.comparisons:
-        problems.add(file_name, _comparison_problem(config, comparison))
-    problems.add(file_name, mode_problems(config))
-    problems.add(file_name, exchange_problems(config))
+    for problem in campaign_problems(config, variables):
+        problems.add(file_name, problem)
     cases = {
-        case: problems.attempt(_resolver(case, asked, config, datasets, file_name))
+        case: problems.attempt(partial(_resolved, case, asked, config, datasets, file_name))
         for case, asked in config.cases.items()
     }
     return Campaign(name, config, {case: found for case, found in cases.items() if found})
@@ -291,103 +283,43 @@ def _unknown_campaign(root: Path, name: str) -> str:
     return f"campaigns: there is no file {CAMPAIGNS_NAME}/{name}.yaml; {hint}"
 
 
-def _platform_problems(key: str, platform: PlatformConfig, variables: VariableFacts | None) -> str:
-    """Treatments that the platform's device cannot have, and NCCL variables that cannot do what
-    they say; one a line."""
-    kind = platform.treatment.kind
-    problems = []
-    if kind == "emulated" and platform.device != "cpu":
-        problems.append(f"{key}.treatment: links are emulated on device cpu only")
-    if kind == "nccl" and platform.device != "cuda":
-        problems.append(f"{key}.treatment: NCCL variables act on device cuda only")
-    if platform.path and platform.device != "cuda":
-        problems.append(f"{key}.path: the way of traffic is proven on device cuda only")
-    if isinstance(platform.treatment, NcclVariables) and variables is not None:
-        problems += [
-            f"{key}.treatment.variables.{remark.variable}: {remark.says}"
-            for remark in lint(platform.treatment.variables, variables)
-            if remark.level == "error"
-        ]
-    return "\n".join(problems)
-
-
-def _node_problems(key: str, platform: PlatformConfig, config: CampaignConfig) -> str:
-    """What a platform cannot have on as many nodes as it has; one a line."""
-    nodes, size = platform.nodes, platform.world_size
-    if nodes == 1:
-        alone = platform.path in BETWEEN_MACHINES[:-1]
-        return f"{key}.path: {platform.path} joins machines; nodes is 1" if alone else ""
-    problems = []
-    if size != "all" and size % nodes:
-        problems.append(f"{key}.world_size: {size} cannot be spread evenly over {nodes} nodes")
-    if platform.treatment.kind == "emulated":
-        problems.append(f"{key}.treatment: links are emulated within one machine only")
-    if platform.path not in (None, *BETWEEN_MACHINES):
-        joining = ", ".join(BETWEEN_MACHINES)
-        problems.append(f"{key}.path: {platform.path} lies within a machine; {joining} join them")
-    own = config.cases if platform.cases is None else platform.cases
-    problems += [
-        f"{key}.cases: {name} is of suite memory, whose copies stay within a machine; leave it out"
-        for name in own
-        if name in config.cases and config.cases[name].suite == "memory"
-    ]
-    return "\n".join(problems)
-
-
-def _comparison_problem(config: CampaignConfig, comparison: Comparison) -> str:
-    """A platform against itself, or a control whose sides are not the same but for the label."""
-    if comparison.a == comparison.b:
-        return f"comparisons: {comparison.a} is compared with itself"
-    a, b = (
-        config.platforms[side].model_dump(
-            include={"device", "world_size", "nodes", "treatment"}, exclude={"treatment": {"label"}}
-        )
-        for side in (comparison.a, comparison.b)
-    )
-    differ = [key for key in a if a[key] != b[key]]
-    if comparison.control and differ:
-        pair = f"{comparison.a} and {comparison.b}"
-        return f"comparisons: {pair} are a control but differ in {', '.join(differ)}"
-    return ""
-
-
 def _default_mode(config: CampaignConfig) -> StepMode:
     """The fastest way to run a step that every platform of the campaign has."""
     on_gpus = all(platform.device == "cuda" for platform in config.platforms.values())
     return "compiled_captured" if on_gpus else "eager"
 
 
-def _resolver(
+def _resolved(
     name: str,
     asked: CaseConfig,
     config: CampaignConfig,
     datasets: dict[str, Dataset] | None,
     file_name: str,
-) -> Callable[[], Case | None]:
-    """A function that resolves a case, raising ConfigError with the case's key."""
+) -> Case | None:
+    """A case with every parameter; None where the sizes of data sets cannot be read.
 
-    def resolve() -> Case | None:
-        if not isinstance(asked, WorkloadConfig):
-            return asked
-        if datasets is None:
-            return None
-        dataset = asked.dataset or MODELS[asked.model].dataset
-        if dataset not in datasets:
-            near = nearest(dataset, datasets)
-            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(datasets))}"
-            found = f"cases.{name}.dataset: {dataset!r} is not in config/facts; {hint}"
-            raise ConfigError("unknown data set", where=file_name, found=found)
-        resolved = asked.model_dump() | {
-            "step_mode": asked.step_mode or _default_mode(config),
-            "windows": (asked.windows or config.windows).model_dump(),
-            "dataset": dataset,
-            "dataset_samples": datasets[dataset].samples_of(asked.sequence_length),
-        }
-        kind: type[StepCase] | type[TrainingCase]
-        kind = StepCase if isinstance(asked, StepCaseConfig) else TrainingCase
-        return _with_key(name, lambda: parse_model(kind, resolved, file_name))
-
-    return resolve
+    Raises:
+        ConfigError: with the case's key.
+    """
+    if not isinstance(asked, WorkloadConfig):
+        return asked
+    if datasets is None:
+        return None
+    dataset = asked.dataset or MODELS[asked.model].dataset
+    if dataset not in datasets:
+        near = nearest(dataset, datasets)
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(datasets))}"
+        found = f"cases.{name}.dataset: {dataset!r} is not in config/facts; {hint}"
+        raise ConfigError("unknown data set", where=file_name, found=found)
+    resolved = asked.model_dump() | {
+        "step_mode": asked.step_mode or _default_mode(config),
+        "windows": (asked.windows or config.windows).model_dump(),
+        "dataset": dataset,
+        "dataset_samples": datasets[dataset].samples_of(asked.sequence_length),
+    }
+    kind: type[StepCase] | type[TrainingCase]
+    kind = StepCase if isinstance(asked, StepCaseConfig) else TrainingCase
+    return _with_key(name, lambda: parse_model(kind, resolved, file_name))
 
 
 def _with_key(name: str, parse: Callable[[], T]) -> T:

@@ -14,7 +14,7 @@ from commwall.judge.lint import whole_number
 from commwall.measure.proof.nccl_log import LOG_VARIABLES, Logged
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.result import Check, Gap
-from commwall.schema.treatment import NcclVariables
+from commwall.schema.variables import nccl_variables
 
 WHAT = "treatment_taken"
 OTHERWISE_NAMED = (*LOG_VARIABLES, "NCCL_CONF_FILE", "NCCL_NET", "NCCL_IB_HCA")
@@ -38,8 +38,7 @@ def treatment_finding(
     """
     if platform.device != "cuda" or platform.world_size < 2:
         return None
-    treatment = platform.treatment
-    chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
+    chosen = nccl_variables(platform.treatment)
     if len(logged.named) < platform.world_size:
         seen = f"NCCL's log tells of {len(logged.named)} of {platform.world_size} processes"
         return Gap(what=WHAT, reason=seen if logged.named else logged.reason)
