@@ -15,6 +15,11 @@ WARMUPS = 12
 
 Source: PyTorch, notes "CUDA semantics", section "Usage with DistributedDataParallel".
 """
+SETTLED_WARMUPS = 3
+"""Steps before a step is recorded in which DDP has no part, or has measured itself already.
+
+Source: PyTorch, notes "CUDA semantics", section "Whole-network capture".
+"""
 
 Step = Callable[[], object]
 

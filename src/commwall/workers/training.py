@@ -111,7 +111,8 @@ class _Run:
             self._full_leg(workload, step)
         if "nosync" in self._case.legs:
             workload.restart()
-            self._leg("nosync", self._in_mode(partial(legs.without_exchange, ddp, workload.step)))
+            alone = partial(legs.without_exchange, ddp, workload.step)
+            self._leg("nosync", self._in_mode(alone, stepping.SETTLED_WARMUPS))
         return legs.bucket_bytes(ddp)
 
     def _first_steps(
@@ -137,7 +138,7 @@ class _Run:
         return compilation.cache_use().misses if self._case.step_mode in COMPILING else 0
 
     def _full_leg(self, workload: legs.Workload, step: stepping.Step) -> None:
-        run = self._in_mode(step)
+        run = self._in_mode(step, stepping.WARMUPS - legs.FIRST_STEPS)
         if self._recorded:
             workload.restart()
             self._findings.check(legs.recorded_check(workload, run, step))
@@ -150,8 +151,8 @@ class _Run:
     def _recorded(self) -> bool:
         return self._case.step_mode in CAPTURING
 
-    def _in_mode(self, step: stepping.Step) -> stepping.Step:
-        return stepping.in_mode(self._case.step_mode, step)
+    def _in_mode(self, step: stepping.Step, warmups: int = stepping.WARMUPS) -> stepping.Step:
+        return stepping.in_mode(self._case.step_mode, step, warmups)
 
     def _without_sending(self, workload: legs.Workload, buckets: tuple[int, ...]) -> None:
         """Leg `packed`, and when its buckets are ready."""
@@ -161,7 +162,7 @@ class _Run:
         packing = Packing(workload, ddp)
         self._leg("packed", self._in_mode(packing.step))
         self._findings.check(legs.same_buckets(buckets, legs.bucket_bytes(ddp)))
-        noted = stepping.in_mode(self._case.step_mode, packing.noted_step, warmups=1)
+        noted = self._in_mode(packing.noted_step, warmups=1)
         ready_s, backward_end_s = packing.moments(noted)
         for bucket, times_s in enumerate(ready_s):
             self._findings.values("bucket_ready_time_s", times_s, "packed", bucket=bucket)
@@ -169,7 +170,7 @@ class _Run:
 
     def _exchange_alone(self, buckets: tuple[int, ...]) -> None:
         exchange = legs.Exchange(buckets, self._group)
-        exchange.run = self._in_mode(exchange.step)
+        exchange.run = self._in_mode(exchange.step, stepping.SETTLED_WARMUPS)
         self._findings.check(exchange.check("exchanged_values"))
         timed = self._leg("comm", exchange.run)
         self._findings.check(exchange.check("exchanged_values_after_timing"))
@@ -189,7 +190,8 @@ class _Run:
         gc.collect()  # DDP's hooks go with it
         workload.restart()
         if self._group.rank == 0:
-            step = self._in_mode(partial(workload.step, workload.module))
+            step = partial(workload.step, workload.module)
+            step = self._in_mode(step, stepping.SETTLED_WARMUPS)
             timed = self._leg("single", step, Alone())
             on_gpu = self._group.device.type == "cuda"
             if on_gpu and not self._recorded and self._case.batch_per_gpu > 1:
