@@ -1,4 +1,7 @@
-"""What the reading verbs take from the configuration, so that text and pages agree."""
+"""What the reading verbs take from the configuration, so that text and pages agree.
+
+Layer: cli. Reads config/config.yaml as the workflow last resolved it.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""`commwall tables`: write the tidy tables of a campaign."""
+"""`commwall tables`: write the tidy tables of a campaign.
+
+Layer: cli. Reads its records; writes `results/<campaign>/tables/`.
+"""
 
 import argparse
 from pathlib import Path
