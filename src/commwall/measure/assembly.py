@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from commwall.host.energy import Meter
 from commwall.host.loopback import LoopbackSampler
 from commwall.host.machine import Machine
+from commwall.host.meter import Meter
 from commwall.host.secrecy import without_places
 from commwall.host.software import allowed_variables, git_state, packages_digest, this_interpreter
 from commwall.measure.bounds import path_rate_check

@@ -18,9 +18,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from commwall.host.energy import EnergySampler, Meter
+from commwall.host.energy import EnergySampler
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.loopback import LoopbackSampler
+from commwall.host.meter import Meter
 from commwall.host.one_node import OneNodeMeter
 from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of, seen_by
 from commwall.host.secrecy import without_places
