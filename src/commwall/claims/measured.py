@@ -4,7 +4,7 @@ Layer: claims. Reads no file: campaigns are analysed by who asks. Only cells of 
 claim names are looked at, and what they say decides no verdict: the text's machine was another.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -74,20 +74,19 @@ class Rounds:
         )
 
 
-def beside(claim: Claim, scene: dict[str, Entry], analyses: Iterable[Analysis]) -> Iterator[Beside]:
-    """All cells that can be set beside a claim.
+def beside(claim: Claim, scene: dict[str, Entry], analysis: Analysis) -> Iterator[Beside]:
+    """All cells of a campaign that can be set beside a claim.
 
     Args:
         claim: with the cells that it asks for.
         scene: its quantities, rates of links in one direction.
-        analyses: campaigns to look into.
+        analysis: the campaign.
     """
-    for analysis in analyses:
-        for wanted in claim.measured:
-            stated = scene[wanted.number] if wanted.number else None
-            read = _ratios if wanted.is_ratio else _single_values
-            for own in read(analysis, wanted):
-                yield _compared(claim.id, wanted, stated, analysis.campaign, own)
+    for wanted in claim.measured:
+        stated = scene[wanted.number] if wanted.number else None
+        read = _ratios if wanted.is_ratio else _single_values
+        for own in read(analysis, wanted):
+            yield _compared(claim.id, wanted, stated, analysis.campaign, own)
 
 
 def _compared(

@@ -70,7 +70,7 @@ def _measured(root: Path, judged: Iterable[list[Judged]], book: FactBook) -> lis
     for analysis in analyse_campaigns(layout, confidence_level(root)):
         if isinstance(analysis, Analysis):
             for claim in claims:
-                found += beside(claim, scene_of(claim, book), [analysis])
+                found += beside(claim, scene_of(claim, book), analysis)
     return found
 
 

@@ -112,7 +112,7 @@ def _measured(
             unread.append(found)
         else:
             read.append(records_of(found))
-            rows += [each for c in claims for each in beside(c, scenes[c.id], [found])]
+            rows += [each for c in claims for each in beside(c, scenes[c.id], found)]
     places = list(scenes)
     rows.sort(key=lambda row: places.index(row.claim))
     return tuple(rows), tuple(read), tuple(unread)

@@ -20,6 +20,7 @@ from commwall.analysis.names import (
 )
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
+from commwall.records.layout import path_in_campaign
 from commwall.records.predictions import PredictionError
 from commwall.schema.case import SuiteName
 from commwall.schema.predictions import (
@@ -68,7 +69,9 @@ def predict(analysis: Analysis) -> Predictions:
         digest="",
         campaign=plan.id,
         confidence=analysis.confidence,
-        records={_path(record): record.digest for record in analysis.evidence.records},
+        records={
+            path_in_campaign(record.id): record.digest for record in analysis.evidence.records
+        },
         predicted=predicted,
         absent=absent,
     ).sealed()
@@ -140,12 +143,6 @@ def _predicted(
 
 def _place(record: Record) -> tuple[str, str, str]:
     return record.id.suite, record.id.case, record.id.platform
-
-
-def _path(record: Record) -> str:
-    """Where a record lies below its campaign's folder."""
-    where = record.id
-    return f"records/{where.platform}/{where.suite}/{where.case}/r{where.round:02d}.json"
 
 
 def _incomplete(analysis: Analysis) -> PredictionError:
