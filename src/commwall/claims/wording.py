@@ -5,7 +5,7 @@ Layer: claims. Reads and writes no file.
 
 from collections.abc import Iterable
 
-from commwall.analysis.verdicts.wording import span_text
+from commwall.language.translate import span_text
 from commwall.schema.quantities import Dimension, Quantity, dimension_text, unit_of
 from commwall.schema.units import rate_text, significant, time_text, volume_text
 

@@ -128,6 +128,19 @@ def around_text(middle: str, least: str, most: str) -> str:
     return tr("{middle} ({least} to {most})", middle=middle, least=least, most=most)
 
 
+def span_text(least: str, most: str) -> str:
+    """Two ends, each in words: "1.9 to 2.4 ms", what they share once."""
+    if least == most:
+        return least
+    number, _, unit = least.partition(" ")
+    return between_text(number if unit == most.partition(" ")[2] else least, most)
+
+
+def between_text(least: str, most: str) -> str:
+    """Two ends, each in words, as they are: "35 % to 310 %"."""
+    return tr("{least} to {most}", least=least, most=most)
+
+
 def clauses(parts: Iterable[str]) -> str:
     """Parts of one sentence, between them the semicolon of the language spoken."""
     return tr("; ").join(parts)

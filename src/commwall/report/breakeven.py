@@ -17,15 +17,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
 from commwall.analysis.verdicts.overall import TRAINING, comparisons, topic_verdicts
-from commwall.analysis.verdicts.wording import span_text
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
-from commwall.language.translate import (
-    around_text,
-    clauses,
-    tr,
-    tr_later,
-    trn,
-)
+from commwall.language.translate import around_text, clauses, span_text, tr, tr_later, trn
 from commwall.model.overlap import TwoLinks
 from commwall.report.breakeven_reasons import SIDES, percent_text, standing_text, why_outside
 from commwall.report.controls import floor_text

@@ -12,7 +12,7 @@ from commwall.analysis.tables.census import ALL
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import TOPICS, comparisons, topic_verdicts, why_unused
 from commwall.analysis.verdicts.wording import centre_text, share_text
-from commwall.language.translate import clauses, listed, lowered, tr, tr_later
+from commwall.language.translate import clauses, listed, lowered, span_text, tr, tr_later
 from commwall.records.names import plain
 from commwall.report.controls import NO_FLOOR, control_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
@@ -385,9 +385,7 @@ def _ends(own: pd.DataFrame, low: str, high: str) -> str:
     least, most = own[low].min(), own[high].max()
     if pd.isna(least) or pd.isna(most):
         return tr("none")
-    if least == most:
-        return f"{least:,}"
-    return tr("{least} to {most}", least=f"{least:,}", most=f"{most:,}")
+    return span_text(f"{least:,}", f"{most:,}")
 
 
 def _sum(own: pd.DataFrame, outcome: str) -> str:

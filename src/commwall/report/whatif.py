@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis.verdicts.wording import span_text
 from commwall.analysis.whatif.answers import Answer, Gain, Question, answer, at_scale
 from commwall.analysis.whatif.asking import Words, own_links, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
@@ -21,7 +20,7 @@ from commwall.analysis.whatif.words import (
     seconds_text,
 )
 from commwall.judge.facts import facts_root
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.model.estimates import Estimate
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page

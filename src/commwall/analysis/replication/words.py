@@ -9,8 +9,7 @@ from commwall.analysis.names import Quantity
 from commwall.analysis.replication.judging import LEAST_INSIDE, Count, JudgedCell, Replication
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables.rows import Row
-from commwall.analysis.verdicts.wording import between_text
-from commwall.language.translate import clauses, listed, quantity_text, tr, tr_later
+from commwall.language.translate import between_text, clauses, listed, quantity_text, tr, tr_later
 from commwall.records.replicable import MUST_AGREE, TOLD
 
 HEADLINES = {

@@ -21,14 +21,8 @@ from commwall.analysis.names import (
 )
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.judging import Effect, Verdict
-from commwall.analysis.verdicts.wording import (
-    better_text,
-    between_text,
-    effect_text,
-    no_verdict_text,
-    sentence,
-)
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.analysis.verdicts.wording import better_text, effect_text, no_verdict_text, sentence
+from commwall.language.translate import between_text, clauses, listed, tr, tr_later
 from commwall.records.admit import head_of, without_leg
 from commwall.schema.case import Case, CollectivesCase
 from commwall.schema.plan import Comparison

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
 from commwall.analysis.verdicts.judging import Effect, Verdict
-from commwall.language.translate import around_text, listed, quantity_text, tr, trn
+from commwall.language.translate import around_text, between_text, listed, quantity_text, tr, trn
 from commwall.schema.units import significant
 from commwall.stats.paired import PairedRatio
 
@@ -159,19 +159,6 @@ def share_text(share: float) -> str:
 def signed_share_text(share: float) -> str:
     """As `share_text`, with a true minus sign where it is below 0."""
     return share_text(share).replace("-", "−")
-
-
-def span_text(least: str, most: str) -> str:
-    """Two ends, each in words: "1.9 to 2.4 ms", what they share once."""
-    if least == most:
-        return least
-    number, _, unit = least.partition(" ")
-    return between_text(number if unit == most.partition(" ")[2] else least, most)
-
-
-def between_text(least: str, most: str) -> str:
-    """Two ends, each in words, as they are: "35 % to 310 %"."""
-    return tr("{least} to {most}", least=least, most=most)
 
 
 def values_text(verdict: Verdict, names: Names) -> str:
