@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Literal
 
 from commwall.judge.bounds import fitting_pcie
-from commwall.judge.facts import GpuLinks
+from commwall.judge.facts import LANES, GpuLinks
 from commwall.judge.finding import Finding
 from commwall.judge.references import Reference, of_copies, span_text, words_of
-from commwall.judge.scene import Pasted, Scene
+from commwall.judge.scene import Scene
 from commwall.judge.topology import LOG
-from commwall.language.translate import clauses, listed, tr
+from commwall.language.translate import clauses, listed, tr, trn
 from commwall.readers.nvbandwidth import BandwidthTest, Nvbandwidth
 from commwall.schema.units import rate_text
 
@@ -72,25 +72,23 @@ def peers(scene: Scene) -> Iterator[Finding]:
             values = _off_diagonal(test)
             if not values:
                 continue
-            yield _peer_finding(paste, test, list(values.values()), run, scene)
+            found = _peer_finding([GB * value for value in values.values()], run, scene)
+            evidence = paste.find(rf"(?:SUM |\"){test.name}")
+            yield found.model_copy(update={"evidence": evidence})
             break
 
 
-def _peer_finding(
-    paste: Pasted, test: BandwidthTest, values: list[float], run: Nvbandwidth, scene: Scene
-) -> Finding:
-    low, high = GB * min(values), GB * max(values)
-    span = span_text(low, high)
-    told = tr("copies between GPUs: {rates}", rates=span)
+def _peer_finding(rates: list[float], run: Nvbandwidth, scene: Scene) -> Finding:
+    low, high = min(rates), max(rates)
+    told = tr("copies between GPUs: {rates}", rates=span_text(low, high))
     gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
     slot = scene.facts.slot_of(gpu)
     slots = slot[1] if slot else 0.0
-    evidence = paste.find(rf"(?:SUM |\"){test.name}")
     if gpu is None or not (slot or gpu.nvlink_bytes_per_s):
         newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
         sure = low > newest
         is_nvlink = tr("no PCIe link carries that, so it is NVLink")
-        hint = is_nvlink if sure else fitting_pcie(low, scene)
+        hint = is_nvlink if sure else fitting_pcie(high, None, scene)
         no_figures = tr("no figures on file for these GPUs")
         return Finding(
             rule="peer_copies",
@@ -98,10 +96,11 @@ def _peer_finding(
             verdict=clauses(filter(None, [told, hint, no_figures])),
             means=tr("all pairs are alike") if _alike(low, high, scene) else tr("pairs differ"),
             next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
-            evidence=evidence,
         )
-    if low > slots and gpu.nvlink_bytes_per_s:
-        return _by_nvlink(gpu, low, high, span, scene).model_copy(update={"evidence": evidence})
+    if high > slots and gpu.nvlink_bytes_per_s:
+        return _by_nvlink(gpu, rates, slots, scene)
+    if slot and high > slots:
+        return _impossible("peer_copies", told, f"PCIe {slot[0]}.0 x{LANES}", slots, slot[2])
     share = f"{high / slots:.0%}"
     over_pcie = tr(
         "{told}, {share} of PCIe {generation}.0 x16 at best, so not NVLink",
@@ -120,35 +119,93 @@ def _peer_finding(
             "ranks that talk most there"
         ),
         next_step="nvidia-smi topo -m",
-        evidence=evidence,
         sources=(slot[2],) if slot else (),
     )
 
 
-def _by_nvlink(gpu: GpuLinks, low: float, high: float, span: str, scene: Scene) -> Finding:
-    assert gpu.nvlink_bytes_per_s is not None
-    nominal = gpu.nvlink_bytes_per_s.value
-    if high > nominal:
-        return Finding(
-            rule="impossible_rate",
-            level="fault",
-            verdict=tr(
-                "copies between GPUs: {rates}, more than NVLink carries ({nominal})",
-                rates=span,
-                nominal=rate_text(nominal),
-            ),
-            means=tr("something else was measured"),
-            next_step=tr("nvbandwidth of the newest release, one direction"),
-            sources=(gpu.nvlink_bytes_per_s.source,),
+def _partly_by_nvlink(gpu: GpuLinks, told: str, fast: int, pairs: int) -> Finding:
+    """Pairs of which only some are faster than PCIe carries.
+
+    Args:
+        gpu: what is on file of the GPUs.
+        told: the rates.
+        fast: pairs that are faster.
+        pairs: all.
+    """
+    switched = gpu.reach == "switch"
+    return Finding(
+        rule="peer_copies",
+        level="warning" if switched else "note",
+        verdict=tr(
+            "{told}; {n} of {all} pairs are faster than PCIe carries, so NVLink, and the rest are "
+            "not",
+            told=told,
+            n=fast,
+            all=pairs,
+        ),
+        means=tr(
+            "switches join all GPUs of such a board alike: a job over all GPUs waits for the slow "
+            "pairs, and a GPU that is slow to all others has lost its links"
         )
+        if switched
+        else tr(
+            "NVLink joins some pairs of such boards only: put ranks that talk most on the fast "
+            "ones; whether a ring over all GPUs stays on them the topology says"
+        ),
+        next_step="nvidia-smi topo -m; nvidia-smi nvlink -s",
+    )
+
+
+def _impossible(rule: str, told: str, what: str, most: float, source: str) -> Finding:
+    """Copies that are faster than their way.
+
+    Args:
+        rule: whose copies they are.
+        told: which, and how fast.
+        what: the way.
+        most: its rate [byte/s].
+        source: of that.
+    """
+    return Finding(
+        rule=rule,
+        level="fault",
+        verdict=tr(
+            "{told}, more than {what} carries in one direction ({most})",
+            told=told,
+            what=what,
+            most=rate_text(most),
+        ),
+        means=tr("something else was measured"),
+        next_step=tr("nvbandwidth of the newest release, one direction"),
+        sources=(source,),
+    )
+
+
+def _by_nvlink(gpu: GpuLinks, rates: list[float], slots: float, scene: Scene) -> Finding:
+    """Pairs of which some are faster than PCIe carries.
+
+    Args:
+        gpu: what is on file of the GPUs.
+        rates: of all pairs [byte/s].
+        slots: of the full PCIe slot, 0 where there is none [byte/s].
+        scene: facts.
+    """
+    assert gpu.nvlink_bytes_per_s is not None
+    nominal, source = gpu.nvlink_bytes_per_s.value, gpu.nvlink_bytes_per_s.source
+    low, high = min(rates), max(rates)
+    told = tr("copies between GPUs: {rates}", rates=span_text(low, high))
+    if high > nominal:
+        return _impossible("peer_copies", told, "NVLink", nominal, source)
+    if low <= slots:
+        return _partly_by_nvlink(gpu, told, sum(rate > slots for rate in rates), len(rates))
     reference = _reference(scene, gpu, "peer")
     share = scene.facts.thresholds.tolerated_share_of_achieved.value
     least = reference.least_bytes_per_s if reference else nominal
     slow = low < share * least if reference else False
     reached = f"{low / nominal:.0%}"
     told = tr(
-        "copies between GPUs: {rates}, {share} of NVLink's {nominal} per direction at least",
-        rates=span,
+        "{told}, {share} of NVLink's {nominal} per direction at least",
+        told=told,
         share=reached,
         nominal=rate_text(nominal),
     )
@@ -160,7 +217,7 @@ def _by_nvlink(gpu: GpuLinks, low: float, high: float, span: str, scene: Scene) 
         if slow
         else tr("NVLink works between all pairs that were measured; a diagonal is no measurement"),
         next_step="nvidia-smi nvlink -s" if slow else None,
-        sources=(gpu.nvlink_bytes_per_s.source, *((reference.source,) if reference else ())),
+        sources=(source, *((reference.source,) if reference else ())),
     )
 
 
@@ -173,8 +230,10 @@ def one_slow(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="slow_gpu",
                     level="warning",
-                    verdict=tr(
+                    verdict=trn(
                         "{test}: {gpus} is slower than all others",
+                        "{test}: {gpus} are slower than all others",
+                        len(slow),
                         test=test.name,
                         gpus=listed(f"GPU{at}" for at in slow),
                     ),
@@ -219,34 +278,41 @@ def hosts(scene: Scene) -> Iterator[Finding]:
             slot = scene.facts.slot_of(gpu)
             if not values or slot is None:
                 continue
-            generation, slots, source = slot
-            reference = _reference(scene, gpu, "host")
-            low = scene.facts.thresholds.least_pcie_share.value * slots
-            fine = min(values) >= low
-            share = f"{min(values) / slots:.0%}"
-            told = tr(
-                "{test}: {rates}, {share} of PCIe {generation}.0 x16 at least",
-                test=test.name,
-                rates=span_text(min(values), max(values)),
-                share=share,
-                generation=generation,
-            )
-            yield Finding(
-                rule="host_copies",
-                level="good" if fine else "warning",
-                verdict=clauses([told, words_of(reference)]) if reference else told,
-                means=tr("host and GPUs talk over full PCIe links")
-                if fine
-                else tr(
-                    "some GPU has a narrower or older PCIe link, or its host buffer is far away"
-                ),
-                next_step=None
-                if fine
-                else tr("under load: {command}", command=f"{_LINKS}; numactl -H"),
-                evidence=paste.find(rf"(?:SUM |\"){test.name}"),
-                sources=(source,),
-            )
+            told = tr("{test}: {rates}", test=test.name, rates=span_text(min(values), max(values)))
+            found = _host_finding(told, values, slot, _reference(scene, gpu, "host"), scene)
+            evidence = paste.find(rf"(?:SUM |\"){test.name}")
+            yield found.model_copy(update={"evidence": evidence})
             break
+
+
+def _host_finding(
+    told: str,
+    rates: list[float],
+    slot: tuple[int, float, str],
+    reference: Reference | None,
+    scene: Scene,
+) -> Finding:
+    generation, most, source = slot
+    if max(rates) > most:
+        return _impossible("host_copies", told, f"PCIe {generation}.0 x{LANES}", most, source)
+    fine = min(rates) >= scene.facts.thresholds.least_pcie_share.value * most
+    share = f"{min(rates) / most:.0%}"
+    told = tr(
+        "{told}, {share} of PCIe {generation}.0 x16 at least",
+        told=told,
+        share=share,
+        generation=generation,
+    )
+    return Finding(
+        rule="host_copies",
+        level="good" if fine else "warning",
+        verdict=clauses([told, words_of(reference)]) if reference else told,
+        means=tr("host and GPUs talk over full PCIe links")
+        if fine
+        else tr("some GPU has a narrower or older PCIe link, or its host buffer is far away"),
+        next_step=None if fine else tr("under load: {command}", command=f"{_LINKS}; numactl -H"),
+        sources=(source,),
+    )
 
 
 def _passed(run: Nvbandwidth, names: tuple[str, ...]) -> Iterator[BandwidthTest]:
