@@ -42,6 +42,7 @@ class GpuLinks(Model):
     nvlinks: Generation | None = None
     """NVLinks of a GPU."""
     nvlink_generation: Generation | None = None
+    """Of these links; None where it is not told."""
     nvlink_bytes_per_s: Fact | None = None
     """All of them together in one direction [byte/s]."""
     pcie_generation: Generation | None = None

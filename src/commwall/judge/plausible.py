@@ -16,7 +16,8 @@ from commwall.readers.nccl_tests import NcclTest, PerfRow
 from commwall.schema.units import rate_text, size_text, time_text
 
 _SHOWN_GB_PER_S = 1.0
-"""From here on a rate of 0 beside it is none that rounding made 0."""
+"""Algbw from which on a busbw of 0 beside it is none that two decimals made 0. Chosen: far above
+the hundredth that they round to."""
 _MOST_ROWS = 3
 
 
