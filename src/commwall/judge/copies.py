@@ -4,17 +4,19 @@ Layer: judge. Reads no file.
 """
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from commwall.judge.bounds import fitting_pcie
-from commwall.judge.facts import LANES, GpuLinks
-from commwall.judge.finding import Finding
-from commwall.judge.references import Reference, of_copies, span_text, words_of
+from commwall.judge.facts import LANES, GpuLinks, Slot
+from commwall.judge.finding import Evidence, Finding
+from commwall.judge.references import Reference, of_copies, rates_text, words_of
 from commwall.judge.scene import Scene
 from commwall.judge.topology import LOG
 from commwall.language.translate import clauses, listed, tr, trn
 from commwall.readers.nvbandwidth import BandwidthTest, Nvbandwidth
+from commwall.schema.facts import Fact
 from commwall.schema.units import rate_text
 
 GB = 1e9
@@ -69,69 +71,124 @@ def peers(scene: Scene) -> Iterator[Finding]:
     """Copies between GPUs beside the bound of their way."""
     for paste, run in scene.of(Nvbandwidth):
         for test in _passed(run, _PEER):
-            values = _off_diagonal(test)
-            if not values:
-                continue
-            found = _peer_finding([GB * value for value in values.values()], run, scene)
-            evidence = paste.find(rf"(?:SUM |\"){test.name}")
-            yield found.model_copy(update={"evidence": evidence})
-            break
+            values = tuple(GB * value for value in _off_diagonal(test).values())
+            if values:
+                told = tr("copies between GPUs: {rates}", rates=_span(values))
+                found = _Copies("peer_copies", told, values, paste.find(_line_of(test)))
+                gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
+                yield _peer_finding(found, gpu, scene)
+                break
 
 
-def _peer_finding(rates: list[float], run: Nvbandwidth, scene: Scene) -> Finding:
-    low, high = min(rates), max(rates)
-    told = tr("copies between GPUs: {rates}", rates=span_text(low, high))
-    gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
+@dataclass(frozen=True)
+class _Copies:
+    """What copies between GPUs or with the host reached."""
+
+    rule: str
+    told: str
+    """Which, and how fast, in words."""
+    bytes_per_s: tuple[float, ...]
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def least_bytes_per_s(self) -> float:
+        """Of the slowest."""
+        return min(self.bytes_per_s)
+
+    @property
+    def most_bytes_per_s(self) -> float:
+        """Of the fastest."""
+        return max(self.bytes_per_s)
+
+    def alike(self, scene: Scene) -> bool:
+        """Whether the slowest is as good as the fastest."""
+        share = scene.facts.thresholds.tolerated_share_of_achieved.value
+        return self.least_bytes_per_s >= share * self.most_bytes_per_s
+
+    def faster_than(self, slot: Slot | None) -> int:
+        """How many of them the slot could not carry; all where there is none."""
+        return sum(slot is None or rate > slot.bytes_per_s for rate in self.bytes_per_s)
+
+
+def _peer_finding(found: _Copies, gpu: GpuLinks | None, scene: Scene) -> Finding:
     slot = scene.facts.slot_of(gpu)
-    slots = slot[1] if slot else 0.0
-    if gpu is None or not (slot or gpu.nvlink_bytes_per_s):
-        newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
-        sure = low > newest
-        is_nvlink = tr("no PCIe link carries that, so it is NVLink")
-        hint = is_nvlink if sure else fitting_pcie(high, None, scene)
-        no_figures = tr("no figures on file for these GPUs")
-        return Finding(
-            rule="peer_copies",
-            level="good" if sure else "unknown",
-            verdict=clauses(filter(None, [told, hint, no_figures])),
-            means=tr("all pairs are alike") if _alike(low, high, scene) else tr("pairs differ"),
-            next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
-        )
-    if high > slots and gpu.nvlink_bytes_per_s:
-        return _by_nvlink(gpu, rates, slots, scene)
-    if slot and high > slots:
-        return _impossible("peer_copies", told, f"PCIe {slot[0]}.0 x{LANES}", slots, slot[2])
-    share = f"{high / slots:.0%}"
-    over_pcie = tr(
-        "{told}, {share} of PCIe {generation}.0 x16 at best, so not NVLink",
-        told=told,
-        share=share,
-        generation=slot[0] if slot else "?",
+    nvlink = gpu.nvlink_bytes_per_s if gpu else None
+    fast = found.faster_than(slot)
+    if gpu and nvlink and fast:
+        if found.most_bytes_per_s > nvlink.value:
+            return _impossible(found, "NVLink", nvlink.value, nvlink.source)
+        if fast < len(found.bytes_per_s):
+            return _partly_by_nvlink(found, gpu, slot)
+        return _by_nvlink(found, nvlink, _reference(scene, gpu, "peer"), scene)
+    if gpu and slot:
+        return _beyond_slot(found, slot) if fast else _by_pcie(found, gpu, slot, scene)
+    return _without_figures(found, scene)
+
+
+def _without_figures(found: _Copies, scene: Scene) -> Finding:
+    newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
+    sure = found.least_bytes_per_s > newest
+    is_nvlink = tr("no PCIe link carries that, so it is NVLink")
+    hint = is_nvlink if sure else fitting_pcie(found.most_bytes_per_s, None, scene)
+    no_figures = tr("no figures on file for these GPUs")
+    return Finding(
+        rule="peer_copies",
+        level="good" if sure else "unknown",
+        verdict=clauses(filter(None, [found.told, hint, no_figures])),
+        means=tr("all pairs are alike") if found.alike(scene) else tr("pairs differ"),
+        next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
+        evidence=found.evidence,
     )
+
+
+def _by_pcie(found: _Copies, gpu: GpuLinks, slot: Slot, scene: Scene) -> Finding:
+    share = f"{found.most_bytes_per_s / slot.bytes_per_s:.0%}"
+    told = tr(
+        "{told}, {share} of PCIe {generation}.0 x16 at best, so not NVLink",
+        told=found.told,
+        share=share,
+        generation=slot.generation,
+    )
+    differ = [] if found.alike(scene) else [tr("pairs differ: some share a way")]
     return Finding(
         rule="peer_copies",
         level="note" if not gpu.nvlink_bytes_per_s or gpu.reach == "bridge" else "warning",
-        verdict=over_pcie
-        if _alike(low, high, scene)
-        else clauses([over_pcie, tr("pairs differ: some share a way")]),
+        verdict=clauses([told, *differ]),
         means=tr(
             "GPUs reach each other over PCIe; pairs with the higher rate sit nearer together: put "
             "ranks that talk most there"
         ),
         next_step="nvidia-smi topo -m",
-        sources=(slot[2],) if slot else (),
+        evidence=found.evidence,
+        sources=(slot.source,),
     )
 
 
-def _partly_by_nvlink(gpu: GpuLinks, told: str, fast: int, pairs: int) -> Finding:
-    """Pairs of which only some are faster than PCIe carries.
+def _impossible(found: _Copies, what: str, most_bytes_per_s: float, source: str) -> Finding:
+    """Copies that are faster than their way."""
+    return Finding(
+        rule=found.rule,
+        level="fault",
+        verdict=tr(
+            "{told}, more than {what} carries in one direction ({most})",
+            told=found.told,
+            what=what,
+            most=rate_text(most_bytes_per_s),
+        ),
+        means=tr("something else was measured"),
+        next_step=tr("nvbandwidth of the newest release, one direction"),
+        evidence=found.evidence,
+        sources=(source,),
+    )
 
-    Args:
-        gpu: what is on file of the GPUs.
-        told: the rates.
-        fast: pairs that are faster.
-        pairs: all.
-    """
+
+def _beyond_slot(found: _Copies, slot: Slot) -> Finding:
+    what = f"PCIe {slot.generation}.0 x{LANES}"
+    return _impossible(found, what, slot.bytes_per_s, slot.source)
+
+
+def _partly_by_nvlink(found: _Copies, gpu: GpuLinks, slot: Slot | None) -> Finding:
+    """Pairs of which only some are faster than PCIe carries."""
     switched = gpu.reach == "switch"
     return Finding(
         rule="peer_copies",
@@ -139,9 +196,9 @@ def _partly_by_nvlink(gpu: GpuLinks, told: str, fast: int, pairs: int) -> Findin
         verdict=tr(
             "{told}; {n} of {all} pairs are faster than PCIe carries, so NVLink, and the rest are "
             "not",
-            told=told,
-            n=fast,
-            all=pairs,
+            told=found.told,
+            n=found.faster_than(slot),
+            all=len(found.bytes_per_s),
         ),
         means=tr(
             "switches join all GPUs of such a board alike: a job over all GPUs waits for the slow "
@@ -153,61 +210,19 @@ def _partly_by_nvlink(gpu: GpuLinks, told: str, fast: int, pairs: int) -> Findin
             "ones; whether a ring over all GPUs stays on them the topology says"
         ),
         next_step="nvidia-smi topo -m; nvidia-smi nvlink -s",
+        evidence=found.evidence,
     )
 
 
-def _impossible(rule: str, told: str, what: str, most: float, source: str) -> Finding:
-    """Copies that are faster than their way.
-
-    Args:
-        rule: whose copies they are.
-        told: which, and how fast.
-        what: the way.
-        most: its rate [byte/s].
-        source: of that.
-    """
-    return Finding(
-        rule=rule,
-        level="fault",
-        verdict=tr(
-            "{told}, more than {what} carries in one direction ({most})",
-            told=told,
-            what=what,
-            most=rate_text(most),
-        ),
-        means=tr("something else was measured"),
-        next_step=tr("nvbandwidth of the newest release, one direction"),
-        sources=(source,),
-    )
-
-
-def _by_nvlink(gpu: GpuLinks, rates: list[float], slots: float, scene: Scene) -> Finding:
-    """Pairs of which some are faster than PCIe carries.
-
-    Args:
-        gpu: what is on file of the GPUs.
-        rates: of all pairs [byte/s].
-        slots: of the full PCIe slot, 0 where there is none [byte/s].
-        scene: facts.
-    """
-    assert gpu.nvlink_bytes_per_s is not None
-    nominal, source = gpu.nvlink_bytes_per_s.value, gpu.nvlink_bytes_per_s.source
-    low, high = min(rates), max(rates)
-    told = tr("copies between GPUs: {rates}", rates=span_text(low, high))
-    if high > nominal:
-        return _impossible("peer_copies", told, "NVLink", nominal, source)
-    if low <= slots:
-        return _partly_by_nvlink(gpu, told, sum(rate > slots for rate in rates), len(rates))
-    reference = _reference(scene, gpu, "peer")
-    share = scene.facts.thresholds.tolerated_share_of_achieved.value
-    least = reference.least_bytes_per_s if reference else nominal
-    slow = low < share * least if reference else False
-    reached = f"{low / nominal:.0%}"
+def _by_nvlink(found: _Copies, nvlink: Fact, reference: Reference | None, scene: Scene) -> Finding:
+    least, share = found.least_bytes_per_s, scene.facts.thresholds.tolerated_share_of_achieved.value
+    slow = reference is not None and least < share * reference.least_bytes_per_s
+    reached = f"{least / nvlink.value:.0%}"
     told = tr(
         "{told}, {share} of NVLink's {nominal} per direction at least",
-        told=told,
+        told=found.told,
         share=reached,
-        nominal=rate_text(nominal),
+        nominal=rate_text(nvlink.value),
     )
     return Finding(
         rule="peer_copies",
@@ -217,7 +232,8 @@ def _by_nvlink(gpu: GpuLinks, rates: list[float], slots: float, scene: Scene) ->
         if slow
         else tr("NVLink works between all pairs that were measured; a diagonal is no measurement"),
         next_step="nvidia-smi nvlink -s" if slow else None,
-        sources=(source, *((reference.source,) if reference else ())),
+        evidence=found.evidence,
+        sources=(nvlink.source, *((reference.source,) if reference else ())),
     )
 
 
@@ -244,7 +260,7 @@ def one_slow(scene: Scene) -> Iterator[Finding]:
                     next_step=tr(
                         "under load: {command}", command=f"{_LINKS}; nvidia-smi nvlink -s"
                     ),
-                    evidence=paste.find(rf"(?:SUM |\"){test.name}"),
+                    evidence=paste.find(_line_of(test)),
                 )
 
 
@@ -274,34 +290,27 @@ def hosts(scene: Scene) -> Iterator[Finding]:
     for paste, run in scene.of(Nvbandwidth):
         gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
         for test in _passed(run, _HOST):
-            values = [GB * value for _, value in _row(test)]
+            values = tuple(GB * value for _, value in _row(test))
             slot = scene.facts.slot_of(gpu)
             if not values or slot is None:
                 continue
-            told = tr("{test}: {rates}", test=test.name, rates=span_text(min(values), max(values)))
-            found = _host_finding(told, values, slot, _reference(scene, gpu, "host"), scene)
-            evidence = paste.find(rf"(?:SUM |\"){test.name}")
-            yield found.model_copy(update={"evidence": evidence})
+            told = tr("{test}: {rates}", test=test.name, rates=_span(values))
+            found = _Copies("host_copies", told, values, paste.find(_line_of(test)))
+            yield _host_finding(found, slot, _reference(scene, gpu, "host"), scene)
             break
 
 
-def _host_finding(
-    told: str,
-    rates: list[float],
-    slot: tuple[int, float, str],
-    reference: Reference | None,
-    scene: Scene,
-) -> Finding:
-    generation, most, source = slot
-    if max(rates) > most:
-        return _impossible("host_copies", told, f"PCIe {generation}.0 x{LANES}", most, source)
-    fine = min(rates) >= scene.facts.thresholds.least_pcie_share.value * most
-    share = f"{min(rates) / most:.0%}"
+def _host_finding(found: _Copies, slot: Slot, reference: Reference | None, scene: Scene) -> Finding:
+    if found.faster_than(slot):
+        return _beyond_slot(found, slot)
+    share = found.least_bytes_per_s / slot.bytes_per_s
+    fine = share >= scene.facts.thresholds.least_pcie_share.value
+    part = f"{share:.0%}"
     told = tr(
         "{told}, {share} of PCIe {generation}.0 x16 at least",
-        told=told,
-        share=share,
-        generation=generation,
+        told=found.told,
+        share=part,
+        generation=slot.generation,
     )
     return Finding(
         rule="host_copies",
@@ -311,8 +320,18 @@ def _host_finding(
         if fine
         else tr("some GPU has a narrower or older PCIe link, or its host buffer is far away"),
         next_step=None if fine else tr("under load: {command}", command=f"{_LINKS}; numactl -H"),
-        sources=(source,),
+        evidence=found.evidence,
+        sources=(slot.source,),
     )
+
+
+def _span(values: Sequence[float]) -> str:
+    return rates_text(min(values), max(values))
+
+
+def _line_of(test: BandwidthTest) -> str:
+    """Pattern of the line that ends a test's table, or names it."""
+    return rf"(?:SUM |\"){test.name}"
 
 
 def _passed(run: Nvbandwidth, names: tuple[str, ...]) -> Iterator[BandwidthTest]:
@@ -336,10 +355,6 @@ def _row(test: BandwidthTest) -> Iterator[tuple[tuple[int, int], float]]:
     for at, value in enumerate((test.matrix or ((),))[0]):
         if value is not None:
             yield (0, at), value
-
-
-def _alike(low: float, high: float, scene: Scene) -> bool:
-    return low >= scene.facts.thresholds.tolerated_share_of_achieved.value * high
 
 
 def _reference(
