@@ -55,5 +55,5 @@ def _ends(least: str, most: str) -> str:
 def _with_unit(value: float, unit: str) -> str:
     whole = value == int(value) and abs(value) < MOST_PLAIN if abs(value) < 1e15 else False
     number = f"{value:,.0f}" if whole else significant(value)
-    plural = "s" if unit.isalpha() and len(unit) > 3 and unit != "byte" and value != 1 else ""
-    return f"{number} {unit}{plural}".strip()
+    word = unit.isalpha() and unit.islower() and len(unit) > 3 and unit != "byte"
+    return f"{number} {unit}{'s' if word and value != 1 else ''}".strip()
