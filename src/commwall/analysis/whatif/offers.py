@@ -144,11 +144,19 @@ def _pcie(kind: str, generation: int | None, facts: Facts) -> Offer:
     if own and wanted > own.value:
         raise _no_link(kind, f"pcie{wanted}", f"it speaks generation {own.value} at most", "pcie")
     measured_kind = kind if own and wanted == own.value else None
-    return Offer(
-        name=f"PCIe {wanted}.0 x{LANES}",
-        bytes_per_s=_achieved(measured_kind, PCIE_PATHS, lane.value * LANES, facts),
-        latency_s=_latency(facts.modelling.pcie_latency),
+    rate = _achieved(measured_kind, PCIE_PATHS, lane.value * LANES, facts)
+    name, latency = f"PCIe {wanted}.0 x{LANES}", _latency(facts.modelling.pcie_latency)
+    if gpu and gpu.peer_access is False:
+        return Offer(f"host-staged {name}", _staged(rate), _staged(latency))
+    return Offer(name, rate, latency)
+
+
+def _staged(told: Estimate) -> Estimate:
+    """What is known of PCIe, for GPUs that cannot use it between each other."""
+    words = (
+        "the maker's driver keeps such GPUs from each other's memory, so that traffic is staged "
     )
+    return replace(told, basis=f"{words}through host memory, which may be slower; {told.basis}")
 
 
 def _port(word: str, rate: int | None, facts: Facts, where: str) -> Offer:
@@ -199,7 +207,7 @@ def _achieved(
     """What rings reach of a link: this GPU's published rates, else shares of others'."""
     sums = [e for e in facts.links.achieved.root.values() if e.path in paths and _sums(e)]
     rings = [each for each in sums if each.algorithm != "nvls"]
-    own = [each for each in rings if kind in each.gpus]
+    own = _of_large([each for each in rings if kind in each.gpus], facts)
     if own:
         return _published(own, kind or "", _in_buckets(sums, kind, facts))
     # More than the nominal rate is no ring's doing, whatever a source leaves untold.
@@ -213,6 +221,12 @@ def _achieved(
         f"other GPUs' published rates have of such links{told}"
     )
     return Estimate(nominal * low, nominal * high, "assumed", words)
+
+
+def _of_large(rows: Sequence[Achieved], facts: Facts) -> Sequence[Achieved]:
+    """Those timed with messages from which on rates hardly grow; all of them if none was."""
+    least = facts.links.thresholds.saturating_message_bytes.value
+    return [each for each in rows if max(each.busbw_bytes_per_s) >= least] or rows
 
 
 def _published(own: Sequence[Achieved], kind: str, buckets: tuple[float, str]) -> Estimate:
