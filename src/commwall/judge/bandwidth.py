@@ -355,9 +355,7 @@ def _level(
     if row.size < large.value:
         return "note", tr("NVLink works; larger messages come nearer to its rate")
     if not low or not bound.switched:
-        return "unknown" if low else "note", tr(
-            "NVLink works, at less than its usual share; no reference on file for such messages"
-        )
+        return "unknown" if low else "note", tr("NVLink works, at less than its usual share")
     return "warning", tr("far below what NVLink gives: not all traffic takes it, or links are down")
 
 
