@@ -3,9 +3,10 @@
 Layer: judge. Reads no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from commwall.judge.finding import Evidence, Finding, Level
+from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
 from commwall.language.translate import clauses, listed, tr, tr_later
@@ -75,27 +76,11 @@ def _nvlink(paste: Pasted, log: NcclLog) -> Finding:
 
 
 def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
-    topologies = [topo for _, topo in scene.of(Topology)]
-    uniform = any(topo.verdict.startswith("nvlink_all") for topo in topologies)
-    without = any(topo.nvlink_pair_count == 0 and (topo.pair_count or 0) for topo in topologies)
-    if uniform or without:
-        told = (
-            tr(
-                "GPUs of a host reach each other directly by NVLink: P2P between {pairs}, and the "
-                "topology has NVLink between all pairs",
-                pairs=_pairs(log),
-            )
-            if uniform
-            else tr(
-                "GPUs of a host reach each other directly by PCIe: P2P between {pairs}, and the "
-                "topology has no NVLink between any pairs",
-                pairs=_pairs(log),
-            )
-        )
+    if known := _proven_direct(log, [topo for _, topo in scene.of(Topology)]):
         return Finding(
             rule="path_inside_host",
             level="good",
-            verdict=told,
+            verdict=known,
             means=tr("there is no detour through host memory"),
             next_step=None,
             evidence=_lines(paste, log),
@@ -117,6 +102,23 @@ def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
     )
 
 
+def _proven_direct(log: NcclLog, topologies: Sequence[Topology]) -> str | None:
+    """By which link P2P goes, where a topology has the same between all pairs."""
+    if any(topo.verdict.startswith("nvlink_all") for topo in topologies):
+        return tr(
+            "GPUs of a host reach each other directly by NVLink: P2P between {pairs}, and the "
+            "topology has NVLink between all pairs",
+            pairs=_pairs(log),
+        )
+    if any(topo.nvlink_pair_count == 0 and (topo.pair_count or 0) for topo in topologies):
+        return tr(
+            "GPUs of a host reach each other directly by PCIe: P2P between {pairs}, and the "
+            "topology has no NVLink between any pairs",
+            pairs=_pairs(log),
+        )
+    return None
+
+
 def _fallback(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
     pairs = log.fallback_pairs or ()
     kinds = {kind for pair in pairs for kind in (log.pair_transports or {}).get(pair, ())}
@@ -132,71 +134,89 @@ def _fallback(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
     )
     if rest:
         told = clauses([told, tr("P2P only between {pairs}", pairs=listed(rest[:8]))])
-    reason, level, means, next_step = _why(log, scene, "NET" in kinds)
+    cause = _cause(log, scene, by_network="NET" in kinds)
     return Finding(
         rule="path_inside_host",
-        level=level,
-        verdict=tr("{told}: {reason}", told=told, reason=reason),
-        means=means,
-        next_step=next_step,
+        level="warning",
+        verdict=tr("{told}: {reason}", told=told, reason=cause.reason),
+        means=cause.means,
+        next_step=cause.next_step,
         evidence=(*_hop_lines(paste, log, kinds), *_reason_lines(paste, log)),
     )
 
 
-def _why(log: NcclLog, scene: Scene, by_network: bool) -> tuple[str, Level, str, str]:
-    """Reason, level, meaning and next step of a fallback."""
-    nvlink = any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
+class _Cause(NamedTuple):
+    """Why NCCL takes a slow way, in words."""
+
+    reason: str
+    means: str
+    next_step: str
+
+
+def _cause(log: NcclLog, scene: Scene, *, by_network: bool) -> _Cause:
     told = log.fallback_reason or ()
-    rate = (
-        tr(
+    rate = _rate_text(by_network=by_network)
+    if user := next((one for one in told if one.startswith("NCCL_P2P_DISABLE=")), None):
+        return _chosen(user, rate, log, scene, by_network=by_network)
+    if known := next((_REASONS[one][0] for one in told if one in _REASONS), None):
+        return _refused(known, rate)
+    return _unexplained(rate)
+
+
+def _rate_text(*, by_network: bool) -> str:
+    if by_network:
+        return tr(
             "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
             "at the rate of the network stack"
         )
-        if by_network
-        else tr(
-            "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
-            "at the rate of host memory"
-        )
+    return tr(
+        "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
+        "at the rate of host memory"
     )
-    if user := next((one for one in told if one.startswith("NCCL_P2P_DISABLE=")), None):
-        shared = log.env and log.env.get("NCCL_SHM_DISABLE", "0") not in ("", "0")
-        choice = tr(
-            "{rate}; that is a choice, not a limit of the machine, and it is not PCIe between GPUs",
+
+
+def _chosen(variable: str, rate: str, log: NcclLog, scene: Scene, *, by_network: bool) -> _Cause:
+    """A variable of the user disables P2P."""
+    no_host_memory = log.env and log.env.get("NCCL_SHM_DISABLE", "0") not in ("", "0")
+    reason = (
+        tr(
+            "the user's variable {variable} disables P2P and NCCL_SHM_DISABLE=1 host memory",
+            variable=variable,
+        )
+        if by_network and no_host_memory
+        else tr("the user's variable {variable} disables P2P", variable=variable)
+    )
+    means = tr(
+        "{rate}; that is a choice, not a limit of the machine, and it is not PCIe between GPUs",
+        rate=rate,
+    )
+    nvlink = any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
+    return _Cause(
+        reason,
+        clauses([means, tr("NVLink is there and not used")]) if nvlink else means,
+        tr("unset NCCL_P2P_DISABLE (also in /etc/nccl.conf, ~/.nccl.conf); {then}", then=tr(LOG)),
+    )
+
+
+def _refused(reason: str, rate: str) -> _Cause:
+    """Driver or CUDA give the GPUs no access to each other."""
+    return _Cause(
+        tr(reason),
+        tr(
+            "{rate}. GeForce cards from the 4090 on never get access from the maker's driver: "
+            "no defect then",
             rate=rate,
-        )
-        unused = [tr("NVLink is there and not used")] if nvlink else []
-        return (
-            tr(
-                "the user's variable {variable} disables P2P and NCCL_SHM_DISABLE=1 host memory",
-                variable=user,
-            )
-            if by_network and shared
-            else tr("the user's variable {variable} disables P2P", variable=user),
-            "warning",
-            clauses([choice, *unused]),
-            tr(
-                "unset NCCL_P2P_DISABLE (also in /etc/nccl.conf, ~/.nccl.conf); {then}",
-                then=tr(LOG),
-            ),
-        )
-    known = next((_REASONS[one][0] for one in told if one in _REASONS), None)
-    if known:
-        return (
-            tr(known),
-            "warning",
-            tr(
-                "{rate}. GeForce cards from the 4090 on never get access from the maker's driver: "
-                "no defect then",
-                rate=rate,
-            ),
-            "nvidia-smi topo -p2p r; sudo dmesg | grep -iE 'iommu|acs'",
-        )
-    return (
+        ),
+        "nvidia-smi topo -p2p r; sudo dmesg | grep -iE 'iommu|acs'",
+    )
+
+
+def _unexplained(rate: str) -> _Cause:
+    return _Cause(
         tr(
             "the log gives no reason; NCCL does so where GPUs are farther apart than it uses P2P "
             "for, as across CPU sockets"
         ),
-        "warning",
         tr(
             "{rate}; across sockets that can be the faster choice, so measure before forcing P2P",
             rate=rate,
@@ -224,38 +244,12 @@ def _unknown(paste: Pasted, log: NcclLog) -> Finding:
 def start(scene: Scene) -> Iterator[Finding]:
     """A start that failed, or of which the end is not there."""
     for paste, log in scene.of(NcclLog):
-        if "p2p_disabled_between_nvlink_gpus" in (log.errors or ()):
-            yield Finding(
-                rule="nvlink_broken",
-                level="fault",
-                verdict=tr("GPUs that NVLink joins are refused access to each other: NCCL stops"),
-                means=tr(
-                    "no job over these GPUs starts; it points at hardware or the fabric, and "
-                    "ignoring the message only hides it"
-                ),
-                next_step="nvidia-smi nvlink -s; dmesg | grep -i xid; systemctl status "
-                "nvidia-fabricmanager",
-                evidence=paste.find("P2P is disabled between NVLINK connected"),
-            )
+        errors = log.errors or ()
+        if "p2p_disabled_between_nvlink_gpus" in errors:
+            yield _broken_nvlink(paste)
         elif log.init_complete is None and log.transports and not _ran(paste):
-            done = len(log.init_complete_ranks or ())
-            yield Finding(
-                rule="start_unfinished",
-                level="unknown",
-                verdict=tr(
-                    "{n} of {all} ranks say that the start is complete: the log is cut off, or the "
-                    "start hangs",
-                    n=done,
-                    all=log.nranks or tr("unknown"),
-                ),
-                means=tr("if it hangs where GPUs talk by P2P over PCIe, ACS or IOMMU are suspects"),
-                next_step=tr(
-                    "wait a minute and paste the whole log; if it hangs: NCCL_P2P_DISABLE=1 <your "
-                    "command>, and sudo lspci -vvv | grep -i acsctl"
-                ),
-                evidence=(paste.at(log.transports[-1].line),),
-            )
-        elif log.init_complete is False and "shm" not in " ".join(log.errors or ()):
+            yield _unfinished(paste, log, log.transports[-1].line)
+        elif log.init_complete is False and "shm" not in " ".join(errors):
             yield Finding(
                 rule="start_failed",
                 level="fault",
@@ -264,6 +258,40 @@ def start(scene: Scene) -> Iterator[Finding]:
                 next_step=tr(_GRAPH),
                 evidence=paste.find(r"NCCL WARN (?!.*libibverbs)|Test NCCL failure|init\.cc"),
             )
+
+
+def _broken_nvlink(paste: Pasted) -> Finding:
+    return Finding(
+        rule="nvlink_broken",
+        level="fault",
+        verdict=tr("GPUs that NVLink joins are refused access to each other: NCCL stops"),
+        means=tr(
+            "no job over these GPUs starts; it points at hardware or the fabric, and "
+            "ignoring the message only hides it"
+        ),
+        next_step="nvidia-smi nvlink -s; dmesg | grep -i xid; systemctl status "
+        "nvidia-fabricmanager",
+        evidence=paste.find("P2P is disabled between NVLINK connected"),
+    )
+
+
+def _unfinished(paste: Pasted, log: NcclLog, last_line: int) -> Finding:
+    return Finding(
+        rule="start_unfinished",
+        level="unknown",
+        verdict=tr(
+            "{n} of {all} ranks say that the start is complete: the log is cut off, or the "
+            "start hangs",
+            n=len(log.init_complete_ranks or ()),
+            all=log.nranks or tr("unknown"),
+        ),
+        means=tr("if it hangs where GPUs talk by P2P over PCIe, ACS or IOMMU are suspects"),
+        next_step=tr(
+            "wait a minute and paste the whole log; if it hangs: NCCL_P2P_DISABLE=1 <your "
+            "command>, and sudo lspci -vvv | grep -i acsctl"
+        ),
+        evidence=(paste.at(last_line),),
+    )
 
 
 def _ran(paste: Pasted) -> bool:
