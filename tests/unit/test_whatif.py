@@ -99,6 +99,9 @@ def test_a_link_says_how_its_rate_is_known(facts: Facts) -> None:
     assert offer("nvlink", "gb200", facts, {}).joins == 72
     # 231.58 to 234.89 GB/s among eight; two were timed with 64 MiB only, at 156.1.
     assert offer("nvlink", "a100-sxm-80gb", facts, {}).bytes_per_s.low > 231e9 * 109 / 232
+    # Boards with switches are set against such boards: 0.52 to 0.82 of 450, not a pair's 0.43.
+    board = offer("nvlink", "h20", facts, {}).bytes_per_s
+    assert board.high < 0.83 * 450e9 and "x 0.16 to 0.82" in board.basis
     # 56.25 GB/s a direction, not the 600 of hearsay, and pairs only.
     bridge = offer("nvlink", "rtx-3090", facts, {})
     assert bridge.joins == 2 and bridge.switch_share == 0

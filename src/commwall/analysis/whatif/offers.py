@@ -211,7 +211,8 @@ def _achieved(
     if own:
         return _published(own, kind or "", _in_buckets(sums, kind, facts))
     # More than the nominal rate is no ring's doing, whatever a source leaves untold.
-    shares = [share for each in rings for share in _shares(each, paths, facts) if share <= 1]
+    alike = _joined_alike(rings, kind, facts) or rings
+    shares = [share for each in alike for share in _shares(each, paths, facts) if share <= 1]
     if not shares:
         return Estimate(nominal, nominal, "nominal", f"{rate_text(nominal)} in one direction")
     left, told = _in_buckets(sums, kind, facts)
@@ -245,8 +246,7 @@ def _in_buckets(sums: Sequence[Achieved], kind: str | None, facts: Facts) -> tup
     at such sizes NCCL takes the fastest. Without any, latency alone tells buckets from large
     messages.
     """
-    gpu = facts.links.gpus.get(kind or "")
-    alike = [each for each in sums if gpu and each.path == PATH_OF_REACH.get(gpu.reach)]
+    alike = _joined_alike(sums, kind, facts)
     rows = [each for each in alike if kind in each.gpus and each.reached(BUCKET_BYTES)] or [
         each for each in alike if each.reached(BUCKET_BYTES)
     ]
@@ -258,6 +258,12 @@ def _in_buckets(sums: Sequence[Achieved], kind: str | None, facts: Facts) -> tup
         least,
         f"; low end x {least:.2f} for buckets of {size_text(BUCKET_BYTES)}, {row.condition}",
     )
+
+
+def _joined_alike(rows: Sequence[Achieved], kind: str | None, facts: Facts) -> Sequence[Achieved]:
+    """Those of GPUs that NVLink joins in the same way; none for a GPU without it."""
+    gpu = facts.links.gpus.get(kind or "")
+    return [each for each in rows if gpu and each.path == PATH_OF_REACH.get(gpu.reach)]
 
 
 def _sums(each: Achieved) -> bool:
