@@ -46,13 +46,13 @@ def references_for(
         size_bytes: of the message.
         bound: of the way that was taken.
     """
+    level = scene.facts.thresholds.saturating_message_bytes.value
     names = tuple(names_in(paste)) or scene.gpu_names
     kinds = {scene.facts.kind_of(name) for name in names}
     kind = kinds.pop() if len(kinds) == 1 else None
     paths = _NVLINK if bound.path in ("nvlink", "not nvlink") else _OTHERS
     collective = cast(Collective, operation)  # of another operation nothing is on file
     entries = scene.facts.achieved.of(kind or "", collective, ranks or 0, paths).values()
-    level = scene.facts.thresholds.saturating_message_bytes.value
     found = [
         Reference(
             rate,
