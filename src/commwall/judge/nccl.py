@@ -5,10 +5,11 @@ Layer: judge. Reads no file.
 
 from collections.abc import Iterator
 
-from commwall.judge.finding import Evidence, Finding, Level
+from commwall.judge.fallback import fallback
+from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.readers.nccl_log import NcclLog
 from commwall.readers.nccl_tests import NcclTest
 from commwall.readers.topo import Topology
@@ -26,16 +27,6 @@ _SIGNS = {
         "peers are read from, which NCCL does on A100 over NVLink only"
     ),
 }
-_REASONS = {
-    "p2p_disabled_between_connected_gpus": (
-        tr_later("the driver grants these GPUs no access to each other"),
-        "P2P is disabled between connected",
-    ),
-    "could_not_enable_p2p": (
-        tr_later("CUDA could not enable access between them"),
-        "Could not enable P2P",
-    ),
-}
 
 
 def path(scene: Scene) -> Iterator[Finding]:
@@ -44,7 +35,9 @@ def path(scene: Scene) -> Iterator[Finding]:
         if _broken(log):
             continue
         if log.p2p_fallback:
-            yield _fallback(paste, log, scene)
+            yield fallback(paste, log, scene)
+        elif log.all_intra_node_p2p and not _pairs_by_p2p(log):
+            continue  # no two ranks share a host
         elif log.intra_node_path == "nvlink":
             yield _nvlink(paste, log)
         elif log.intra_node_path == "p2p" or log.all_intra_node_p2p:
@@ -114,94 +107,6 @@ def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
         means=tr("there is no detour through host memory; P2P alone does not say NVLink"),
         next_step=tr("nvidia-smi topo -m > topo.txt; or {command}", command=tr(_GRAPH)),
         evidence=_lines(paste, log),
-    )
-
-
-def _fallback(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
-    pairs = log.fallback_pairs or ()
-    kinds = {kind for pair in pairs for kind in (log.pair_transports or {}).get(pair, ())}
-    ways = {
-        "SHM": tr("host memory (SHM)"),
-        "NET": tr("the network stack (NET/{network})", network=log.network or "?"),
-    }
-    rest = [p for p, kinds in (log.pair_transports or {}).items() if kinds == ("P2P",)]
-    told = tr(
-        "ranks {pairs} of one host talk through {ways}",
-        pairs=listed(pairs[:12]),
-        ways=tr(" and ").join(words for kind, words in ways.items() if kind in kinds),
-    )
-    if rest:
-        told = clauses([told, tr("P2P only between {pairs}", pairs=listed(rest[:8]))])
-    reason, level, means, next_step = _why(log, scene, "NET" in kinds)
-    return Finding(
-        rule="path_inside_host",
-        level=level,
-        verdict=tr("{told}: {reason}", told=told, reason=reason),
-        means=means,
-        next_step=next_step,
-        evidence=(*_hop_lines(paste, log, kinds), *_reason_lines(paste, log)),
-    )
-
-
-def _why(log: NcclLog, scene: Scene, by_network: bool) -> tuple[str, Level, str, str]:
-    """Reason, level, meaning and next step of a fallback."""
-    nvlink = any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
-    told = log.fallback_reason or ()
-    rate = (
-        tr(
-            "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
-            "at the rate of the network stack"
-        )
-        if by_network
-        else tr(
-            "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
-            "at the rate of host memory"
-        )
-    )
-    if user := next((one for one in told if one.startswith("NCCL_P2P_DISABLE=")), None):
-        shared = log.env and log.env.get("NCCL_SHM_DISABLE", "0") not in ("", "0")
-        choice = tr(
-            "{rate}; that is a choice, not a limit of the machine, and it is not PCIe between GPUs",
-            rate=rate,
-        )
-        unused = [tr("NVLink is there and not used")] if nvlink else []
-        return (
-            tr(
-                "the user's variable {variable} disables P2P and NCCL_SHM_DISABLE=1 host memory",
-                variable=user,
-            )
-            if by_network and shared
-            else tr("the user's variable {variable} disables P2P", variable=user),
-            "warning",
-            clauses([choice, *unused]),
-            tr(
-                "unset NCCL_P2P_DISABLE (also in /etc/nccl.conf, ~/.nccl.conf); {then}",
-                then=tr(LOG),
-            ),
-        )
-    known = next((_REASONS[one][0] for one in told if one in _REASONS), None)
-    if known:
-        return (
-            tr(known),
-            "warning",
-            tr(
-                "{rate}. GeForce cards from the 4090 on never get access from the maker's driver: "
-                "no defect then",
-                rate=rate,
-            ),
-            "nvidia-smi topo -p2p r; sudo dmesg | grep -iE 'iommu|acs'",
-        )
-    return (
-        tr(
-            "the log gives no reason; NCCL does so where GPUs are farther apart than it uses P2P "
-            "for, as across CPU sockets"
-        ),
-        "warning",
-        tr(
-            "{rate}; across sockets that can be the faster choice, so measure before forcing P2P",
-            rate=rate,
-        ),
-        tr("nvidia-smi topo -m; compare busbw with NCCL_P2P_LEVEL=SYS (it may be slower or hang)"),
     )
 
 
@@ -287,8 +192,12 @@ def switch_reduction(scene: Scene) -> Iterator[Finding]:
             )
 
 
+def _pairs_by_p2p(log: NcclLog) -> int:
+    return sum("P2P" in kinds for kinds in (log.pair_transports or {}).values())
+
+
 def _pairs(log: NcclLog) -> str:
-    count = sum("P2P" in kinds for kinds in (log.pair_transports or {}).values())
+    count = _pairs_by_p2p(log)
     return tr("the pair that talks") if count == 1 else tr("all {n} pairs that talk", n=count)
 
 
@@ -297,21 +206,3 @@ def _lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:
     told = [one.line for one in log.path_evidence or () if one.sign not in ("via_NET", "via_SHM")]
     told = told or [hop.line for hop in (log.transports or ())[:1]]
     return tuple(paste.at(line) for line in sorted({*told})[:4])
-
-
-def _hop_lines(paste: Pasted, log: NcclLog, kinds: set[str]) -> tuple[Evidence, ...]:
-    """The first line of each pair that falls back."""
-    pairs = set(log.fallback_pairs or ())
-    found: dict[str, int] = {}
-    for hop in log.transports or ():
-        pair = f"{min(hop.src, hop.dst)}-{max(hop.src, hop.dst)}"
-        if pair in pairs and hop.transport in kinds and hop.transport != "P2P":
-            found[pair] = min(hop.line, found.get(pair, hop.line))
-    return tuple(paste.at(line) for line in sorted(found.values())[:4])
-
-
-def _reason_lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:
-    words = [_REASONS[one][1] for one in log.fallback_reason or () if one in _REASONS]
-    if any(one.startswith("NCCL_P2P_DISABLE=") for one in log.fallback_reason or ()):
-        words.append("NCCL_P2P_DISABLE set by environment")
-    return tuple(line for word in words for line in paste.find(word))
