@@ -10,7 +10,7 @@ from pathlib import Path
 
 from commwall.analysis.names import PRIMARY
 from commwall.analysis.result import Analysis, analyse
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout

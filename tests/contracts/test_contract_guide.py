@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis import breakeven, census, columns
-from commwall.analysis.derive import FORMULAS
 from commwall.analysis.mitigations import table
 from commwall.analysis.scaling import tables
+from commwall.analysis.tables import breakeven, census, columns
+from commwall.analysis.values.training import FORMULAS
 from commwall.report.pages import GENERAL_PAGES, PAGES
 from commwall.schema.metrics import METRICS
 from tests.contracts import text_rules as rules

@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 
 from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, EvidenceMissing, analyse_campaign
-from commwall.analysis.tables import Tables
-from commwall.analysis.wording import noise_text, sentence
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.verdicts.wording import noise_text, sentence
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically
 from commwall.report.exposed import exposed_note

@@ -6,16 +6,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commwall.analysis.breakeven import BreakEven, break_even, contests
-from commwall.analysis.census import census_tables
-from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
+from commwall.analysis.breakeven import contests
+from commwall.analysis.names import OVERLAP, Quantity
 from commwall.analysis.result import Analysis, analyse, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.breakeven import BreakEven, break_even
+from commwall.analysis.tables.census import census_tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.cells import Cell
 from commwall.analysis.whatif.answers import answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
-from commwall.analysis.whatif.calibration import OVERLAP, Calibration, calibrate
+from commwall.analysis.whatif.calibration import Calibration, calibrate
 from commwall.analysis.whatif.words import gain_text, origin_lines, seconds_text
 from commwall.model.layout import Layout as Degrees
 from commwall.model.memory import memory
@@ -24,7 +25,7 @@ from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
 from commwall.report.breakeven import curve_figure, points, verdict
 from commwall.report.breakeven_reasons import why_outside
-from commwall.report.overview import NO_FLOOR
+from commwall.report.controls import NO_FLOOR
 from commwall.report.page import Page, open_page
 from commwall.report.style import looks_of
 from commwall.report.whatif import examples

@@ -9,12 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.clocks import APART, apart, at_power_limit, highest_clock_hz, leg_clocks_hz
-from commwall.analysis.decompose import Decomposition, Undecomposed
-from commwall.analysis.derive import derive
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.clocks import (
+    APART,
+    apart,
+    at_power_limit,
+    highest_clock_hz,
+    leg_clocks_hz,
+)
+from commwall.analysis.values.derive import derive
+from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
 from commwall.report.exposed import exposed_note
 from commwall.report.gpu_use import disturbance_table
 from commwall.report.limits import limit_table

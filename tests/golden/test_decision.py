@@ -12,6 +12,7 @@ from commwall.economics.wording import sentence
 from commwall.language.translate import speaking
 from commwall.records.layout import Layout
 from commwall.records.store import model_text, write_atomically
+from commwall.report.controls import NO_FLOOR
 from commwall.report.decision.content import (
     EMULATED,
     MOST_ANSWERS,
@@ -22,7 +23,6 @@ from commwall.report.decision.figure import MOST_ROWS, Row, decision_figure, spr
 from commwall.report.decision.page import DecisionPage, open_decision
 from commwall.report.decision.page import figure as shown_figure
 from commwall.report.decision.words import NOTHING_USED, ONE_ROUND
-from commwall.report.overview import NO_FLOOR
 from commwall.report.style import NARROW_IN
 from commwall.schema.plan import Comparison, Plan
 from tests.golden import build, gpus, many, replica, splits

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.report.energy import energy_table
 from commwall.report.exposed import exposed_table
 from commwall.report.gpu_use import use_table

@@ -8,9 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commwall.analysis.derive import Derived, derive
-from commwall.analysis.energy import energy_uses
-from commwall.analysis.energy_parts import EnergyPart, energy_parts, room_w
 from commwall.analysis.limit_words import limit_sentence
 from commwall.analysis.limits import CaseLimit, decide, parts_of
 from commwall.analysis.names import (
@@ -23,9 +20,13 @@ from commwall.analysis.names import (
     TIME_PER_SAMPLE,
     Quantity,
 )
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.energy_parts import EnergyPart, energy_parts, room_w
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.derive import derive
+from commwall.analysis.values.derived import Derived
+from commwall.analysis.values.energy import energy_uses
 from commwall.records.hardware import read_hardware
 from commwall.report.gpu_use import disturbance_table
 from commwall.report.page import open_page

@@ -7,9 +7,9 @@ import pytest
 
 from commwall.analysis.limit_words import limit_sentence
 from commwall.analysis.limits import limits
-from commwall.analysis.overall import TOPICS, comparisons, overall_text, topic_verdicts
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.wording import (
+from commwall.analysis.verdicts.overall import TOPICS, comparisons, overall_text, topic_verdicts
+from commwall.analysis.verdicts.wording import (
     brief_text,
     decomposition_text,
     noise_short_text,

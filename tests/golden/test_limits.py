@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.derive import Derived, derive
 from commwall.analysis.limit_words import limit_sentence
 from commwall.analysis.limits import (
     CaseLimit,
@@ -18,9 +17,11 @@ from commwall.analysis.limits import (
     split_step,
 )
 from commwall.analysis.names import MEMORY_SHARE, Quantity
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.derive import derive
+from commwall.analysis.values.derived import Derived
 from commwall.report.limits import limit_figure
 from commwall.report.style import looks_of
 from commwall.schema.record import Record

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.links import LinkFit, fit_link
 from commwall.analysis.names import EAGER_TIME
-from commwall.analysis.points import points
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.link_fits import LinkFit, fit_link
+from commwall.analysis.values.operations import points
 from commwall.records.store import read_record, write_record
 from commwall.schema.base import digest
 from commwall.schema.case import CollectivesCase

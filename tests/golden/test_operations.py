@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.derive import derive
 from commwall.analysis.names import ALGBW, BUSBW, LATENCY, MEMORY_BANDWIDTH, Quantity
-from commwall.analysis.points import points
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import noise_short_text, sentence
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.derive import derive
+from commwall.analysis.values.operations import points
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.wording import noise_short_text, sentence
 from commwall.schema.case import CollectivesCase, MemoryCase
 from commwall.schema.collective import COLLECTIVES, Collective, bus_bandwidth
 from commwall.schema.errors import UnitError

@@ -6,16 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.breakeven import break_even
-from commwall.analysis.census import ALL, Census, census_tables
-from commwall.analysis.facts import Fact, facts_of, matrix_of, matrix_text
 from commwall.analysis.names import PRIMARY
-from commwall.analysis.overall import TOPICS, comparisons, overall_text, topic_verdicts, why_unused
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.tables.breakeven import break_even
+from commwall.analysis.tables.census import ALL, Census, census_tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.facts import Fact, facts_of, matrix_of, matrix_text
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import (
+    COLLECTIVES,
+    ENERGY,
+    MEMORY,
+    TOPICS,
+    TRAINING,
+    comparisons,
+    overall_text,
+    topic_verdicts,
+    why_unused,
+)
+from commwall.report.controls import control_text, floor_text
 from commwall.report.method import steps
-from commwall.report.overview import control_text, floor_text
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, CollectivesCase
 from commwall.schema.record import GpuFacts
@@ -24,7 +34,7 @@ from commwall.stats.paired import paired_ratio
 from tests.golden.build import SLOW, record
 from tests.golden.many import CAMPAIGN, HOST_BOUND, write_campaign
 
-TRAINING, ENERGY, BUSBW, LATENCY, MEMORY, *_ = TOPICS
+BUSBW, LATENCY = COLLECTIVES
 A, B = "fast link, emulated [golden-fast]", "slow link, emulated"
 LEFT_OUT = "transformer-xl-demo not used: marked host bound"
 
@@ -235,7 +245,7 @@ def test_each_collective_counts_once(analysis: Analysis) -> None:
     """A sweep beside a load stands in the table only, whatever its size."""
     (comparison,) = comparisons(analysis)
     own = topic_verdicts(analysis, comparison, BUSBW)
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     assert plan is not None
     suites = [
         suite.model_copy(update={"cases": {**suite.cases, "beside": beside}})

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from commwall.analysis.breakeven import break_even
-from commwall.analysis.census import census_tables
-from commwall.analysis.derive import derive
 from commwall.analysis.names import MEMORY_BANDWIDTH
-from commwall.analysis.pairs import Cell
-from commwall.analysis.paths import rank_rates, reached, sharing_rows
 from commwall.analysis.result import Analysis
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.breakeven import break_even
+from commwall.analysis.tables.census import census_tables
+from commwall.analysis.tables.paths import rank_rates, reached, sharing_rows
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.derive import derive
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report.html import Html

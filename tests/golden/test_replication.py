@@ -11,7 +11,7 @@ import pytest
 from commwall.analysis.replication.judging import Replication
 from commwall.analysis.replication.predicting import NO_SPREAD, predict
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.cli.main import main
 from commwall.records.bundle import collect, write_bundle
 from commwall.records.layout import Layout

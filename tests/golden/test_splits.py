@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.derive import derive
 from commwall.analysis.names import (
     DECODE_TOKENS,
     DECODE_TOKENS_PER_GPU,
@@ -16,7 +15,8 @@ from commwall.analysis.names import (
     STRATEGY_TOKENS,
 )
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.derive import derive
 from commwall.schema.facts import Fact, GpuFactsFile, GpuPeaks
 from tests.golden import splits
 from tests.golden.build import FAST, SLOW

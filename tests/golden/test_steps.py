@@ -6,11 +6,11 @@ from statistics import median
 import pandas as pd
 import pytest
 
-from commwall.analysis.clocks import APART
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.steps.rows import predicted_step_rows
 from commwall.analysis.steps.words import yardsticks
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.clocks import APART
 from commwall.schema.case import TrainingCase
 from commwall.schema.record import Record
 from commwall.schema.result import Mark

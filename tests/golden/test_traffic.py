@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.report.page import Page, open_page
 from commwall.report.path_evidence import PATHS, path_lines, traffic_table
 from commwall.schema.record import Record

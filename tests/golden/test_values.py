@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.decompose import Decomposition
-from commwall.analysis.derive import derive
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import decomposition_text, noise_text, sentence, short_text
+from commwall.analysis.values.derive import derive
+from commwall.analysis.verdicts.decompose import Decomposition
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.wording import decomposition_text, noise_text, sentence, short_text
 from tests.golden.build import AGAIN, CAMPAIGN, FAST, NO_COUNTER, SLOW, record, write_campaign
 
 

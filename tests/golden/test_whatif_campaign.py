@@ -4,6 +4,7 @@ import pytest
 
 from commwall.analysis.names import Quantity
 from commwall.analysis.result import Analysis, analyse
+from commwall.analysis.values.legs import hidden_share_of
 from commwall.analysis.whatif.answers import Answer, answer
 from commwall.analysis.whatif.asking import Words, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
@@ -11,7 +12,6 @@ from commwall.analysis.whatif.calibration import (
     TRANSFORMERS,
     Calibration,
     calibrate,
-    hidden_share_of,
 )
 from commwall.analysis.whatif.curve import curve_lines, readings
 from commwall.model.estimates import Estimate

@@ -62,7 +62,7 @@ def claimed(layout: Layout) -> list[Beside]:
     analysis = analyse_campaign(layout, wide.plan().id, 0.95)
     judged = replace(analysis, facts=read_hardware(wide.ROOT))
     claims = [c for file in loaded(shipped(wide.ROOT), book).values() for c in file.claims]
-    return [own for claim in claims for own in beside(claim, scene_of(claim, book), [judged])]
+    return [own for claim in claims for own in beside(claim, scene_of(claim, book), judged)]
 
 
 def of_claim(claimed: list[Beside], claim: str) -> list[tuple[str, str, str, str, bool | None]]:

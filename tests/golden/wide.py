@@ -20,8 +20,8 @@ host-staged 2 %, so that the ratios of the rounds differ by 1 %.
 from collections.abc import Iterable
 from pathlib import Path
 
-from commwall.measure.configuration import load_campaigns
-from commwall.measure.planning import build_plan
+from commwall.measure.planning.configuration import load_campaigns
+from commwall.measure.planning.freezing import build_plan
 from commwall.records.layout import Layout
 from commwall.schema.case import Case, CollectivesCase, TrainingCase
 from commwall.schema.inference import InferenceCase

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two CUDA devices", allow_module_level=True)
 
-from commwall.measure.nccl_log import choices_of
+from commwall.measure.proof.nccl_log import choices_of
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import Case, CollectivesCase
 from commwall.schema.collective import COLLECTIVES, IN_PLACE

@@ -12,9 +12,9 @@ if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
     pytest.skip("needs two CUDA devices", allow_module_level=True)
 
 from commwall.host.machine import probe_machine
-from commwall.measure.configuration import load_campaigns
-from commwall.measure.fitting import fit
-from commwall.measure.proof import Proof, Sources, prove
+from commwall.measure.planning.configuration import load_campaigns
+from commwall.measure.planning.fitting import fit
+from commwall.measure.proof.launch import Proof, Sources, prove
 from commwall.measure.supervisor import Launch, run_launch
 from commwall.schema.case import CollectivesCase
 from commwall.schema.config import Timeouts

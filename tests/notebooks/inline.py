@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from commwall.language.translate import ENGLISH, speaking
-from commwall.report.render import page_of
+from commwall.report.rendering.render import page_of
 from tests.notebooks.conftest import REPOSITORY
 
 

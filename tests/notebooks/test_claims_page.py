@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.claims.judging import OUTCOMES, WORDS
 from commwall.cli.main import main
 from commwall.records.layout import Layout

@@ -1,5 +1,6 @@
 """The decision report as it is read: page and sheet say the same, in both languages."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typst
 from matplotlib.ft2font import FT2Font
 
 from commwall.language.translate import speaking
 from commwall.records.layout import Layout
 from commwall.report.decision.content import Decision, decide
 from commwall.report.decision.page import open_decision
-from commwall.report.decision.sheet import sheet, sheet_data, sheet_picture, write_sheet
+from commwall.report.decision.sheet import TEMPLATE, sheet, sheet_data, write_sheet
 from commwall.report.money import open_money
 from commwall.report.style import chinese_typeface
 from tests.golden import gpus, many
@@ -46,6 +48,19 @@ def texts(value: Any) -> Iterator[str]:
             yield from texts(each)
 
 
+def picture(decision: Decision, dots_per_inch: float) -> bytes:
+    """The sheet as a PNG; as a list of them if it takes several pages."""
+    made: bytes = typst.compile(
+        str(TEMPLATE),
+        sys_inputs={"decision": json.dumps(sheet_data(decision), ensure_ascii=False)},
+        font_paths=[str(chinese_typeface().parent)],
+        ignore_system_fonts=True,
+        format="png",
+        ppi=dots_per_inch,
+    )
+    return made
+
+
 def test_the_sheet_has_the_text_of_the_page(layout: Layout, decision: Decision) -> None:
     markup = unescape(page("decision", layout.root, gpus.CAMPAIGN))
     data = sheet_data(decision)
@@ -70,7 +85,7 @@ def test_long_words_of_strangers_stay_words_on_one_sheet(tmp_path: Path) -> None
     poison(layout, many.CAMPAIGN)
     told = open_decision(layout.root, many.CAMPAIGN, 0.95).decision
     assert TEXT in told.title
-    assert isinstance(sheet_picture(told, 20), bytes), "several pages are a list"
+    assert isinstance(picture(told, 20), bytes), "several pages are a list"
     data = sheet_data(told)
     assert all(c.isprintable() for text in texts({**data, "svg": ""}) for c in text)
 
@@ -83,7 +98,7 @@ def test_typst_takes_no_markup_from_a_campaign(decision: Decision) -> None:
         energy=("#panic()",),
     )
     assert sheet(told).startswith(b"%PDF")
-    assert sheet_picture(told, 40) != sheet_picture(replace(told, title="gone"), 40)
+    assert picture(told, 40) != picture(replace(told, title="gone"), 40)
 
 
 def test_chinese_has_no_box(layout: Layout) -> None:

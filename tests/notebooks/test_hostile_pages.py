@@ -14,7 +14,7 @@ import pytest
 from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.report.pages import PAGES
-from commwall.report.render import render
+from commwall.report.rendering.render import render
 from tests.golden import gpus, many, mitigations, scaling, splits
 from tests.golden.hostile import TEXT, poison
 from tests.golden.update import AFTER, updated, write

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from commwall.analysis.result import analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.cli.main import main
 from commwall.records.index import build_index
 from commwall.records.layout import Layout

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commwall.analysis import breakeven, census, columns
 from commwall.analysis.mitigations import table as mitigations
 from commwall.analysis.scaling import tables as scaling
+from commwall.analysis.tables import breakeven, census, columns
 from commwall.records.layout import Layout
 from commwall.report.pages import pages_for
 from commwall.report.site.downloads import DESCRIPTIONS

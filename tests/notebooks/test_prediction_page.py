@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.records.layout import Layout
 from commwall.report import prediction, prediction_rule
 from commwall.report.page import Page, open_page

@@ -11,9 +11,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from commwall.host.processes import is_running
 from commwall.records.layout import Layout
-from commwall.report.execution import RenderError
 from commwall.report.pages import pages_for
-from commwall.report.render import check_parameters, page_of, render
+from commwall.report.rendering.execution import RenderError
+from commwall.report.rendering.render import check_parameters, page_of, render
 from tests.golden.build import CAMPAIGN, SLOW, write_campaign
 from tests.notebooks.conftest import REPOSITORY, campaign_page
 from tests.workflow.checkout import wait_until

@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from commwall.records.arrival import take_in
 from commwall.records.layout import Layout
-from commwall.report.anchors import Anchors, names_of
+from commwall.report.rendering.anchors import Anchors, names_of
 from commwall.report.site.entries import SUITES
 from commwall.report.site.places import Place, folders_of
 from commwall.report.site.publishing import publish

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from launching import request
 from torch import nn
 
-from commwall.analysis.derive import host_gap
+from commwall.analysis.values.training import host_gap
 from commwall.schema.case import MODELS, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.workers import legs

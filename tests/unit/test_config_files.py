@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.measure.configuration import (
+from commwall.measure.planning.configuration import (
     RESOLVED_NAME,
     auto_name,
     load,

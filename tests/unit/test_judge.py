@@ -280,7 +280,7 @@ def test_reasons_in_csv(column: str, value: str, words: str) -> None:
 
 def test_a_power_cap_in_csv_is_no_slowdown() -> None:
     text = "index, clocks_event_reasons.active\n0, 0x0000000000000004\n"
-    assert {one.rule for one in judged(csv=text)} == {"nothing_to_judge"}
+    assert [(one.rule, one.level) for one in judged(csv=text)] == [("power_cap", "unknown")]
 
 
 def test_a_lowered_limit_in_csv_is_told() -> None:
@@ -339,6 +339,26 @@ def test_copies_that_are_named_are_on_file() -> None:
     named = {one.peer_copy for one in FACTS.gpus.values()}
     named |= {one.host_copy for one in FACTS.gpus.values()}
     assert named - {None} <= FACTS.copies.keys()
+
+
+def test_a_copy_at_no_rate_without_a_slot_on_file_is_told() -> None:
+    text = """nvbandwidth Version: v0.8
+Device 0: NVIDIA GB200 (00000008:01:00)
+Device 1: NVIDIA GB200 (00000009:01:00)
+
+Running device_to_device_memcpy_read_ce.
+memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0       N/A      0.00
+ 1    780.00       N/A
+
+SUM device_to_device_memcpy_read_ce 780.00
+"""
+    found = of(judged(copies=text), "peer_copies")
+    assert (found.level, found.verdict.partition(",")[0]) == (
+        "warning",
+        "copies between GPUs: 0 B/s to 780 GB/s",
+    )
 
 
 def test_every_rule_has_a_case() -> None:

@@ -9,10 +9,10 @@ from commwall.host.energy import EnergySampler
 from commwall.host.machine import Machine, fingerprint
 from commwall.measure import session
 from commwall.measure.admission import gpu_refusal, variable_refusal
-from commwall.measure.configuration import Campaign, load_campaigns
 from commwall.measure.duration import expected_plan_s
-from commwall.measure.fitting import machine_kind
-from commwall.measure.planning import build_plan, plan_text
+from commwall.measure.planning.configuration import Campaign, load_campaigns
+from commwall.measure.planning.fitting import machine_kind
+from commwall.measure.planning.freezing import build_plan, plan_text
 from commwall.measure.rounds import measure_suite
 from commwall.measure.supervisor import worker_environment
 from commwall.records.layout import Layout

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from commwall.analysis.mitigations.turns import tuned_platforms
 from commwall.host.gpu_power import LEAST_MOVES
 from commwall.judge.facts import read_variables
-from commwall.measure.configuration import load_campaigns
 from commwall.measure.duration import expected_launch_s
-from commwall.measure.planning import build_plan, plan_text
+from commwall.measure.planning.configuration import load_campaigns
+from commwall.measure.planning.freezing import build_plan, plan_text
 from commwall.measure.tuning.candidates import Place, choose
 from commwall.schema.case import Windows
 from commwall.schema.errors import ConfigError

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from commwall.measure.nccl_log import LOG_VARIABLES, Logged, choices_of, log_variables, read_log
+from commwall.measure.proof.nccl_log import (
+    LOG_VARIABLES,
+    Logged,
+    choices_of,
+    log_variables,
+    read_log,
+)
 from commwall.measure.supervisor import worker_environment
 from commwall.readers.nccl_choices import read_choices
 from commwall.schema.case import CollectivesCase

@@ -11,16 +11,16 @@ from typing import cast
 import pytest
 import yaml
 
-from commwall.host.energy import EnergyFound
 from commwall.host.machine import Machine, probe_machine
+from commwall.host.meter import Metered
 from commwall.host.one_node import OneNodeMeter
 from commwall.host.slurm import JOB_VARIABLE
-from commwall.measure.configuration import load_campaigns
-from commwall.measure.fitting import fit
-from commwall.measure.nccl_log import Logged, log_variables, read_log
-from commwall.measure.network_proof import network_finding
 from commwall.measure.nodes import other_nodes, planned_machine
-from commwall.measure.planning import build_plan, plan_text
+from commwall.measure.planning.configuration import load_campaigns
+from commwall.measure.planning.fitting import fit
+from commwall.measure.planning.freezing import build_plan, plan_text
+from commwall.measure.proof.nccl_log import Logged, log_variables, read_log
+from commwall.measure.proof.network import network_finding
 from commwall.measure.startup import prepare
 from commwall.records.comparable import differences
 from commwall.report.page import Page
@@ -247,14 +247,14 @@ def test_a_tied_program_is_told_to_end_with_the_process_that_asked_for_it() -> N
 class Found:
     """A meter that has found a doubt."""
 
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+    def found(self, start_ns: int, end_ns: int) -> Metered:
         own = samples.series("energy_j", "J", (1.0,), "full")
-        return EnergyFound((own,), (Mark(name="throttled", detail="hot"),))
+        return Metered((own,), (Mark(name="throttled", detail="hot"),))
 
     def disturbances(self, start_ns: int, end_ns: int, leg: object) -> tuple[Mark, ...]:
         return ()
 
-    def states(self, start_ns: int, end_ns: int, leg: object) -> EnergyFound:
+    def states(self, start_ns: int, end_ns: int, leg: object) -> Metered:
         raise AssertionError("a step goes with the slowest GPU of all nodes")
 
     def traffic(self, start_ns: int, end_ns: int) -> Gap:
@@ -268,7 +268,7 @@ def test_one_nodes_meter_doubts_but_gives_no_sums() -> None:
     reasons = {gap.what: gap.reason for gap in found.gaps}
     assert reasons["energy_j"] == "the counters of one node are read, the launch ran on 2"
     assert meter.traffic(0, 1).what == "traffic"
-    assert meter.states(0, 1, "nosync") == EnergyFound()
+    assert meter.states(0, 1, "nosync") == Metered()
 
 
 # What proves the way between nodes ----------------------------------------------------------

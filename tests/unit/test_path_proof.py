@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from commwall.host.link_counters import LinkTraffic
-from commwall.measure.nccl_log import Logged, read_log
-from commwall.measure.path_proof import path_finding, traffic_of, transports_of
-from commwall.measure.proof import Sources, prove
-from commwall.measure.treatment_proof import treatment_finding
+from commwall.measure.proof.launch import Sources, prove
+from commwall.measure.proof.nccl_log import Logged, read_log
+from commwall.measure.proof.path import path_finding, traffic_of, transports_of
+from commwall.measure.proof.treatment import treatment_finding
 from commwall.records.admit import refusals
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.record import MachineFacts, Traffic

@@ -7,7 +7,6 @@ from typing import get_args
 
 import pytest
 
-from commwall.measure.configuration import Campaign, load_campaigns
 from commwall.measure.duration import (
     expected_launch_s,
     expected_plan_s,
@@ -15,7 +14,8 @@ from commwall.measure.duration import (
     expected_suite_s,
     timed_share,
 )
-from commwall.measure.planning import build_plan, plan_text, visiting_orders
+from commwall.measure.planning.configuration import Campaign, load_campaigns
+from commwall.measure.planning.freezing import build_plan, plan_text, visiting_orders
 from commwall.schema.case import LEGS
 from commwall.schema.errors import ConfigError
 from commwall.schema.record import MachineFacts

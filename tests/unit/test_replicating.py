@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from commwall.measure.configuration import load_campaigns
-from commwall.measure.planning import build_plan
-from commwall.measure.replicating import check_own, replica_config, write_replica
+from commwall.measure.planning.configuration import load_campaigns
+from commwall.measure.planning.freezing import build_plan
+from commwall.measure.planning.replicating import check_own, replica_config, write_replica
 from commwall.schema.case import SuiteName
 from commwall.schema.config import CampaignConfig
 from commwall.schema.errors import ConfigError, PlanError

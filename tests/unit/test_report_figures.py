@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.result import analyse, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report import figures

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from commwall.measure.configuration import load_campaigns
 from commwall.measure.duration import expected_launch_s, expected_suite_s
-from commwall.measure.planning import build_plan
+from commwall.measure.planning.configuration import load_campaigns
+from commwall.measure.planning.freezing import build_plan
 from commwall.records.ladders import ladders
 from commwall.schema.case import CollectivesCase, MemoryCase, TrainingCase
 from commwall.schema.errors import ConfigError

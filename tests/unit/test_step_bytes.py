@@ -4,8 +4,8 @@ from typing import cast
 
 import pytest
 
-from commwall.host.energy import Meter
 from commwall.host.link_counters import LinkTraffic
+from commwall.host.meter import Meter, Metered
 from commwall.measure.step_bytes import step_bytes
 from commwall.schema.result import CaseResult, CountedSteps, Gap
 
@@ -56,4 +56,4 @@ def test_without_counters_there_is_a_gap(links: LinkTraffic | Gap, reason: str) 
 
 def test_nothing_is_said_of_a_case_that_asked_for_no_count() -> None:
     result = CaseResult(case="x", status="ok")
-    assert step_bytes(result, meter(Gap(what="traffic", reason="x"))) == ((), ())
+    assert step_bytes(result, meter(Gap(what="traffic", reason="x"))) == Metered()

@@ -8,10 +8,10 @@ import pytest
 
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.processes import MARK_VARIABLE, environment_of, is_running
+from commwall.measure.diagnosis import read_result
 from commwall.measure.supervisor import (
     Launch,
     LaunchOutcome,
-    read_result,
     run_launch,
     worker_environment,
 )

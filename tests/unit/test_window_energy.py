@@ -1,7 +1,7 @@
 """Energy of the windows of a case that trains: legs apart, one value a window."""
 
-from commwall.host.energy import EnergyFound
 from commwall.host.link_counters import LinkTraffic
+from commwall.host.meter import Metered
 from commwall.measure.window_energy import energy_of, states_of
 from commwall.schema.case import Leg
 from commwall.schema.result import CaseResult, Gap, Mark, Series, Window
@@ -10,7 +10,7 @@ from commwall.schema.result import CaseResult, Gap, Mark, Series, Window
 class Meter:
     """Two GPUs that take 1 and 2 J a nanosecond, and tell their clock."""
 
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+    def found(self, start_ns: int, end_ns: int) -> Metered:
         joule = float(end_ns - start_ns)
         energies = tuple(
             Series(metric="energy_j", unit="J", leg="full", rank=rank, values=(joule * (rank + 1),))
@@ -19,14 +19,14 @@ class Meter:
         clock = Series(
             metric="sm_clock_hz", unit="Hz", leg="full", rank=0, values=(float(start_ns),)
         )
-        return EnergyFound((*energies, clock))
+        return Metered((*energies, clock))
 
     def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
         return ()
 
-    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
         clock = Series(metric="sm_clock_hz", unit="Hz", leg=leg, rank=0, values=(float(start_ns),))
-        return EnergyFound((clock,))
+        return Metered((clock,))
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         return Gap(what="traffic", reason="none")

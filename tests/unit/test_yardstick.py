@@ -8,7 +8,7 @@ import pytest
 
 from commwall.host.processes import running_with_mark
 from commwall.measure import rounds
-from commwall.measure.nccl_log import LOG_VARIABLES
+from commwall.measure.proof.nccl_log import LOG_VARIABLES
 from commwall.measure.rounds import measure_suite
 from commwall.measure.yardstick import PROGRAMS, Yardstick, YardstickFound, arguments, sweeps
 from commwall.records.layout import Layout

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from commwall.analysis.names import QUANTITIES_OF, Quantity
-from commwall.analysis.pairs import Cell, Pairing, standing_text
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.verdicts.pairs import Pairing, standing_text
 from commwall.language.translate import clauses, listed, tr
 from commwall.records.admit import cause_of
 from commwall.records.comparable import NOT_AS_PLANNED

@@ -6,10 +6,10 @@ Layer: analysis. Reads and writes no file.
 from collections.abc import Iterator
 from statistics import median
 
-from commwall.analysis.columns import Row, platform_columns
 from commwall.analysis.limits import FULL, CaseLimit, Limit, Parts, limits
 from commwall.analysis.result import Analysis
-from commwall.analysis.wording import share_text
+from commwall.analysis.tables.rows import Row, platform_columns
+from commwall.analysis.verdicts.wording import share_text
 from commwall.language.translate import listed, tr, tr_later, trn
 
 LIMIT_WORDS: dict[Limit, str] = {

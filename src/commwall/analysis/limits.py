@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from commwall.analysis.clocks import at_power_limit
-from commwall.analysis.derive import MFU
-from commwall.analysis.gpu_use import nominal_memory_rate
-from commwall.analysis.names import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity
-from commwall.analysis.pairs import Cell
+from commwall.analysis.names import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity, step_time
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.clocks import at_power_limit
+from commwall.analysis.values.gpu_use import nominal_memory_rate
+from commwall.analysis.values.training import MFU
 from commwall.records.admit import refusals
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.facts import GpuFactsFile
@@ -38,7 +38,7 @@ from commwall.schema.record import Record
 Limit = Literal["link", "host", "compute", "memory", "power", "neither", "device", "unknown"]
 """neither: the device's own work, at less than half of both its bounds; device: its own work, of
 which is not known whether compute or memory bounds it."""
-FULL = Quantity("step_time_s", "full")
+FULL = step_time("full")
 HALF = 0.5
 """Least share of a bound that may be called the limit: below it something else takes longer."""
 OPTIMISER_BYTES = 28

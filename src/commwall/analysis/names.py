@@ -3,6 +3,7 @@
 Layer: analysis. Reads and writes no file.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from commwall.language.translate import tr, tr_later
@@ -10,7 +11,7 @@ from commwall.schema.case import CAPTURING, LEGS, Case, Leg, SuiteName, Training
 from commwall.schema.metric import Metric
 from commwall.schema.metrics import METRICS
 from commwall.schema.mitigation import PriceCase
-from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.plan import Comparison, Plan, PlannedPlatform
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
 EMULATED = tr_later("emulated")
@@ -48,6 +49,11 @@ class Quantity:
         if self in PACKED:
             return "packed" in case.legs
         return self.leg is None or self.leg in case.legs
+
+
+def step_time(leg: Leg) -> Quantity:
+    """Step time of a leg."""
+    return Quantity("step_time_s", leg)
 
 
 PRIMARY = Quantity("throughput_samples_per_s")
@@ -96,7 +102,7 @@ _TRAINING: tuple[Quantity, ...] = (
     Quantity("energy_efficiency_samples_per_wh"),
     Quantity("efficiency_above_idle_samples_per_wh"),
     Quantity("mean_power_w"),
-    *(Quantity("step_time_s", leg) for leg in LEGS),
+    *map(step_time, LEGS),
     *HOST_GAPS,
     Quantity("peak_memory_bytes"),
 )
@@ -144,9 +150,19 @@ def is_emulated(platform: PlannedPlatform) -> bool:
     return platform.treatment.kind == EMULATED
 
 
+def any_emulated(plan: Plan | None, platforms: Iterable[str]) -> bool:
+    """Whether one of these platforms of a plan has an emulated link; not known without a plan."""
+    return plan is not None and any(is_emulated(plan.platform(name)) for name in platforms)
+
+
+def treatments_compared(plan: Plan | None) -> tuple[Comparison, ...]:
+    """Comparisons of a plan that are no A/A controls; none without a plan."""
+    return tuple(each for each in (plan.comparisons if plan else ()) if not each.control)
+
+
 def compared_platforms(plan: Plan) -> frozenset[str]:
-    """Platforms of comparisons that are no controls; all of a plan that asks for none."""
-    asked = {side for pair in plan.comparisons if not pair.control for side in (pair.a, pair.b)}
+    """Platforms whose treatments are compared; all of a plan that compares none."""
+    asked = {side for each in treatments_compared(plan) for side in (each.a, each.b)}
     return frozenset(asked or {platform.name for platform in plan.platforms})
 
 

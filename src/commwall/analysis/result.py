@@ -3,19 +3,20 @@
 Layer: analysis. Records, and the facts by which they are judged, are read by `commwall.records`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from commwall.analysis.clocks import highest_clock_hz
-from commwall.analysis.decompose import Decomposition, Undecomposed, decompose
 from commwall.analysis.gaps import GapLine, list_gaps
 from commwall.analysis.names import display_names
-from commwall.analysis.pairs import Cell, Pairing, pairings, pooled, read_cells
 from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.steps.predictions import StepModels, model_steps
-from commwall.analysis.verdicts import Verdict, judge, primary
+from commwall.analysis.values.cells import Cell, read_cells
+from commwall.analysis.values.clocks import highest_clock_hz
+from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed, decompose
+from commwall.analysis.verdicts.judging import Verdict, judge, primary
+from commwall.analysis.verdicts.pairs import Pairing, pairings, pooled
 from commwall.language.translate import tr, tr_later
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
@@ -23,7 +24,8 @@ from commwall.records.layout import Layout
 from commwall.records.predictions import PredictionError, basis, read_predictions
 from commwall.schema.errors import CommwallError
 from commwall.schema.facts import HardwareFacts
-from commwall.schema.plan import Replicated
+from commwall.schema.plan import Plan, Replicated
+from commwall.stats.intervals import Interval, geometric_interval, mean_interval
 
 
 class EvidenceMissing(CommwallError):
@@ -49,11 +51,37 @@ class Analysis:
     replication: Replication | None = None
     """How a published campaign stands up to it; None for a campaign of its own."""
 
+    @property
+    def campaign(self) -> str:
+        """The campaign's name."""
+        return self.evidence.index.campaign
+
+    @property
+    def plan(self) -> Plan | None:
+        """The campaign's plan; None where it cannot be read."""
+        return self.evidence.plan
+
+    @property
+    def seed(self) -> int:
+        """Of the generator that resamples: the plan's, else 0."""
+        return self.plan.seed if self.plan else 0
+
+    def interval(self, values: Sequence[float], *, logs: bool = True) -> Interval | None:
+        """Confidence interval of the mean over rounds; None for one, or for rounds without spread.
+
+        Args:
+            values: one a round, shape (n,).
+            logs: whether of the geometric mean, for positive values; else of the arithmetic one.
+        """
+        if max(values) == min(values):
+            return None
+        around = geometric_interval if logs else mean_interval
+        return around(values, confidence=self.confidence, seed=self.seed)
+
     @cached_property
     def steps(self) -> StepModels | None:
         """Steps explained and predicted; None where the campaign has no readable plan."""
-        plan = self.evidence.plan
-        return model_steps(plan, self.cells, self.confidence) if plan else None
+        return model_steps(self.plan, self.cells, self.confidence) if self.plan else None
 
     @cached_property
     def highest_clock_hz(self) -> float | None:
@@ -116,23 +144,22 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
         ) from error
 
 
-def readable_campaigns(
-    layout: Layout, confidence: float, unread: list[str]
-) -> Iterator[tuple[str, Analysis]]:
-    """All campaigns that can be read, by name; one after another, so that one is in memory.
+def analyse_campaigns(layout: Layout, confidence: float) -> Iterator[Analysis | str]:
+    """Every campaign of a checkout by name; of one that cannot be read its name, and why.
+
+    One after another, so that a reader need not hold several in memory.
 
     Args:
         layout: of the checkout.
         confidence: level of the intervals.
-        unread: where to put the name of each other one, and why.
     """
     for name in layout.campaigns():
         try:
             analysis = analyse_campaign(layout, name, confidence)
         except CommwallError as error:
-            unread.append(f"{name}: {error.what}")
-            continue
-        yield name, analysis
+            yield f"{name}: {error.what}"
+        else:
+            yield analysis
 
 
 def with_replication(layout: Layout, analysis: Analysis) -> Analysis:
@@ -140,7 +167,7 @@ def with_replication(layout: Layout, analysis: Analysis) -> Analysis:
 
     Predictions that cannot be trusted are a problem that pages tell, not a stop.
     """
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     if plan is None or plan.replicates is None:
         return analysis
     try:

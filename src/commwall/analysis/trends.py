@@ -11,8 +11,8 @@ from datetime import datetime
 from statistics import geometric_mean
 
 from commwall.analysis.names import QUANTITIES_OF, Quantity, compared_platforms, is_emulated
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.cells import Cell
 from commwall.records.changed import TOLD, line_identity
 from commwall.schema.case import SuiteName
 from commwall.stats.intervals import Interval, geometric_interval
@@ -91,7 +91,7 @@ def _joined(line: list[tuple[Trend, Point]]) -> Trend:
 
 def _points(analysis: Analysis) -> Iterator[tuple[str, Trend, Point]]:
     """What a campaign has to say, each with the identity of its line."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     for cells in _by_place(analysis):
         record, quantity = cells[0].record, QUANTITIES_OF[cells[0].record.id.suite][0]
         usable = [cell for cell in cells if cell.derived.values.get(quantity, 0.0) > 0]
@@ -104,7 +104,7 @@ def _points(analysis: Analysis) -> Iterator[tuple[str, Trend, Point]]:
 
 def _by_place(analysis: Analysis) -> Iterable[list[Cell]]:
     """Admitted cells of one suite, case and platform together, without the controls."""
-    plan, groups = analysis.evidence.plan, defaultdict(list)
+    plan, groups = analysis.plan, defaultdict(list)
     wanted = compared_platforms(plan) if plan else frozenset()
     for cell in analysis.cells:
         where = cell.record.id

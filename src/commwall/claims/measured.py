@@ -4,14 +4,15 @@ Layer: claims. Reads no file: campaigns are analysed by who asks. Only cells of 
 claim names are looked at, and what they say decides no verdict: the text's machine was another.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
 from commwall.analysis.names import MEMORY_BANDWIDTH, Quantity
-from commwall.analysis.pairs import Cell, Pairing
-from commwall.analysis.points import points
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.operations import points
+from commwall.analysis.verdicts.pairs import Pairing
 from commwall.claims.scene import Entry
 from commwall.claims.wording import told_in, told_range
 from commwall.language.translate import tr
@@ -73,20 +74,19 @@ class Rounds:
         )
 
 
-def beside(claim: Claim, scene: dict[str, Entry], analyses: Iterable[Analysis]) -> Iterator[Beside]:
-    """All cells that can be set beside a claim.
+def beside(claim: Claim, scene: dict[str, Entry], analysis: Analysis) -> Iterator[Beside]:
+    """All cells of a campaign that can be set beside a claim.
 
     Args:
         claim: with the cells that it asks for.
         scene: its quantities, rates of links in one direction.
-        analyses: campaigns to look into.
+        analysis: the campaign.
     """
-    for analysis in analyses:
-        for wanted in claim.measured:
-            stated = scene[wanted.number] if wanted.number else None
-            read = _ratios if wanted.is_ratio else _single_values
-            for own in read(analysis, wanted):
-                yield _compared(claim.id, wanted, stated, analysis.evidence.index.campaign, own)
+    for wanted in claim.measured:
+        stated = scene[wanted.number] if wanted.number else None
+        read = _ratios if wanted.is_ratio else _single_values
+        for own in read(analysis, wanted):
+            yield _compared(claim.id, wanted, stated, analysis.campaign, own)
 
 
 def _compared(
@@ -125,7 +125,7 @@ def _single_values(analysis: Analysis, wanted: Measured) -> Iterator[Rounds]:
     on_device = wanted.metric == MEMORY_BANDWIDTH.metric_id
     for (platform, _), cells in list(found.items())[: 1 if on_device else None]:
         values = tuple(_value(cell, wanted) for cell in cells)
-        around = geometric_interval(values, confidence=analysis.confidence, seed=_seed(analysis))
+        around = geometric_interval(values, confidence=analysis.confidence, seed=analysis.seed)
         name = analysis.names.get(platform, platform)
         yield Rounds(cells[0], name, values, median(values), _ends(around))
 
@@ -140,7 +140,7 @@ def _ratios(analysis: Analysis, wanted: Measured) -> Iterator[Rounds]:
                 [_value(cell, wanted) for cell in first],
                 [_value(cell, wanted) for cell in second],
                 confidence=analysis.confidence,
-                seed=_seed(analysis),
+                seed=analysis.seed,
             )
             a, b = (analysis.names[cell.record.id.platform] for cell in pairs[0])
             sides = tr("{a} against {b}", a=a, b=b)
@@ -189,11 +189,6 @@ def _value(cell: Cell, wanted: Measured) -> float:
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     return (interval.low, interval.high) if interval else None
-
-
-def _seed(analysis: Analysis) -> int:
-    plan = analysis.evidence.plan
-    return plan.seed if plan else 0
 
 
 def _cell_text(cell: Cell, wanted: Measured) -> str:

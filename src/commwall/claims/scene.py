@@ -7,7 +7,7 @@ adds up; where it does not tell the direction, its number is taken as it stands.
 import ast
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeGuard
 
@@ -16,6 +16,7 @@ from commwall.claims.factbook import FactBook, KnownValue
 from commwall.language.translate import tr
 from commwall.schema.claims import Claim, Number
 from commwall.schema.quantities import SAMPLES, Dimension, Quantity, unit_of
+from commwall.stats.roots import bisect
 
 Origin = Literal["text", "fact", "own"]
 """Stated by the text, by a sourced constant, or given by the project for illustration."""
@@ -200,7 +201,7 @@ def solve(
     points = list(_grid(within[0].value, within[1].value))
     for low, high in itertools.pairwise(points):
         if difference(low) * difference(high) <= 0:
-            found = _bisected(difference, low, high)
+            found = bisect(difference, low, high)
             if abs(difference(found)) <= SOLVED * size(found):
                 return found
     return None
@@ -211,17 +212,6 @@ def _grid(low: float, high: float, steps: int = 48) -> Iterator[float]:
     for step in range(steps + 1):
         share = step / steps
         yield low * (high / low) ** share if low > 0 else low + (high - low) * share
-
-
-def _bisected(difference: Callable[[float], float], low: float, high: float) -> float:
-    rising = difference(low) <= difference(high)
-    for _ in range(80):
-        middle = (low + high) / 2
-        if (difference(middle) <= 0) == rising:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
 
 
 def as_samples(dimension: Dimension) -> Dimension:

@@ -5,7 +5,7 @@ Layer: claims. Reads and writes no file.
 
 from collections.abc import Iterable
 
-from commwall.language.translate import tr
+from commwall.language.translate import span_text
 from commwall.schema.quantities import Dimension, Quantity, dimension_text, unit_of
 from commwall.schema.units import rate_text, significant, time_text, volume_text
 
@@ -31,29 +31,19 @@ def told(value: Quantity) -> str:
 def told_range(values: Iterable[float], dimension: Dimension) -> str:
     """One value, or its least and most where they differ in words."""
     found = list(values)
-    return _ends(*(told(Quantity(end, dimension)) for end in (min(found), max(found))))
+    return span_text(told(Quantity(min(found), dimension)), told(Quantity(max(found), dimension)))
 
 
 def told_in(values: Iterable[float], unit: str) -> str:
     """The same in a given unit, from values in base units."""
     scale = unit_of(unit).value
     found = [value / scale for value in values]
-    return _ends(*(_with_unit(end, "" if unit in ("1", "x") else unit)
-                   for end in (min(found), max(found))))  # fmt: skip
-
-
-def _ends(least: str, most: str) -> str:
-    """From one text to another, a common unit once."""
-    (low, unit), (_, other) = (text.partition(" ")[::2] for text in (least, most))
-    if least == most:
-        return least
-    if unit == other:
-        return tr("{least} to {most}", least=low, most=most)
-    return tr("{least} to {most}", least=least, most=most)
+    shown = "" if unit in ("1", "x") else unit
+    return span_text(_with_unit(min(found), shown), _with_unit(max(found), shown))
 
 
 def _with_unit(value: float, unit: str) -> str:
-    whole = value == int(value) and abs(value) < MOST_PLAIN if abs(value) < 1e15 else False
+    whole = abs(value) < MOST_PLAIN and value == int(value)
     number = f"{value:,.0f}" if whole else significant(value)
     plural = "s" if unit.isalpha() and len(unit) > 3 and unit != "byte" and value != 1 else ""
     return f"{number} {unit}{plural}".strip()

@@ -1,4 +1,7 @@
-"""`commwall check`: fail while this machine owes records of a campaign."""
+"""`commwall check`: fail while this machine owes records of a campaign.
+
+Layer: cli. Reads plans, states, attempts and records as they are now; writes nothing.
+"""
 
 import argparse
 from pathlib import Path

@@ -5,10 +5,9 @@ Layer: cli. Reads claims and facts of the checkout; writes none.
 
 import argparse
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
-from commwall.analysis.result import analyse_campaign
+from commwall.analysis.result import Analysis, analyse_campaigns
 from commwall.claims.factbook import FactBook, read_factbook
 from commwall.claims.files import loaded, shipped
 from commwall.claims.judging import WORDS, Judged, count, judge
@@ -18,7 +17,7 @@ from commwall.cli.settings import confidence_level
 from commwall.judge.facts import facts_root
 from commwall.records.layout import Layout
 from commwall.schema.claims import ClaimsFile
-from commwall.schema.errors import CommwallError, ConfigError
+from commwall.schema.errors import ConfigError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,16 +65,12 @@ def _measured(root: Path, judged: Iterable[list[Judged]], book: FactBook) -> lis
 
     One campaign is held in memory at a time.
     """
-    layout, found = Layout(root), []
+    layout, found = Layout(root), list[Beside]()
     claims = [each.claim for own in judged for each in own if each.claim.measured]
-    for campaign in layout.campaigns():
-        with suppress(CommwallError):
-            analysis = analyse_campaign(layout, campaign, confidence_level(root))
-            found += [
-                each
-                for claim in claims
-                for each in beside(claim, scene_of(claim, book), [analysis])
-            ]
+    for analysis in analyse_campaigns(layout, confidence_level(root)):
+        if isinstance(analysis, Analysis):
+            for claim in claims:
+                found += beside(claim, scene_of(claim, book), analysis)
     return found
 
 

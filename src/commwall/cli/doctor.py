@@ -83,8 +83,8 @@ def _told(mark: str, words: str) -> str:
 
 def _outlook_lines(missing: list[str]) -> Iterator[str]:
     """What a run would measure, how long that takes, and what it makes first."""
-    from commwall.measure.configuration import CONFIG_NAME
     from commwall.measure.outlook import look_ahead
+    from commwall.measure.planning.configuration import CONFIG_NAME
     from commwall.measure.progress import left_text
 
     if not Path(CONFIG_NAME).exists():

@@ -1,4 +1,7 @@
-"""`commwall index [CAMPAIGN …]`: list the records of campaigns and what is missing."""
+"""`commwall index [CAMPAIGN …]`: list the records of campaigns and what is missing.
+
+Layer: cli. Writes `results/<campaign>/index.json`; see `commwall.records.index`.
+"""
 
 import argparse
 from pathlib import Path

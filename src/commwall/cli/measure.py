@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import get_args
 
-from commwall.cli.parent import accept_parent, follow_parent
+from commwall.cli.parent import accept_parent, until_stopped
 from commwall.measure.rounds import measure_suite
-from commwall.measure.signals import Interrupted, interruptible
 from commwall.measure.tally import Order
 from commwall.records.layout import Layout
 from commwall.schema.case import SuiteName
@@ -57,13 +56,7 @@ def seconds(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure; being stopped fails the verb, owed work only if no --attempt takes it down."""
-    try:
-        with interruptible():
-            follow_parent(arguments)
-            return _measure(arguments)
-    except Interrupted as stop:
-        print(f"commwall measure: {stop}; finished rounds are kept", file=sys.stderr)
-        return stop.exit_code
+    return until_stopped(arguments, _measure, "finished rounds are kept")
 
 
 def _measure(arguments: argparse.Namespace) -> int:

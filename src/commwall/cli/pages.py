@@ -31,9 +31,10 @@ def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001 - every verb take
 
 def _print_verdicts(layout: Layout, confidence: float) -> None:
     """A sentence for each comparison; what has none is told on the pages and by `compare`."""
-    from commwall.analysis.overall import headlines
-    from commwall.analysis.result import readable_campaigns
+    from commwall.analysis.result import Analysis, analyse_campaigns
+    from commwall.analysis.verdicts.overall import headlines
 
-    for campaign, analysis in readable_campaigns(layout, confidence, []):
-        for line in headlines(analysis):
-            print(f"{campaign}: {line}")
+    for found in analyse_campaigns(layout, confidence):
+        if isinstance(found, Analysis):
+            for line in headlines(found):
+                print(f"{found.campaign}: {line}")

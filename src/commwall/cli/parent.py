@@ -1,11 +1,14 @@
-"""Verbs that a workflow starts and that must not outlive it.
+"""Verbs that may be stopped, and that must not outlive the workflow that started them.
 
 Layer: cli. Reads and writes no file.
 """
 
 import argparse
 import signal
+import sys
+from collections.abc import Callable
 
+from commwall.measure.signals import Interrupted, interruptible
 from commwall.process import die_with_parent
 
 
@@ -18,3 +21,25 @@ def follow_parent(arguments: argparse.Namespace) -> None:
     """Have the kernel end this process (SIGTERM) when the parent it was told of ends."""
     if arguments.parent is not None:
         die_with_parent(signal.SIGTERM, arguments.parent)
+
+
+def until_stopped(
+    arguments: argparse.Namespace, work: Callable[[argparse.Namespace], int], remains: str
+) -> int:
+    """Do a verb's work; a signal that asks to stop ends it, and is told.
+
+    Args:
+        arguments: of the verb.
+        work: does it, and gives the exit code.
+        remains: what is left of it when it is stopped, in words.
+
+    Returns:
+        The exit code; that of the signal if it was stopped.
+    """
+    try:
+        with interruptible():
+            follow_parent(arguments)
+            return work(arguments)
+    except Interrupted as stop:
+        print(f"commwall {arguments.verb}: {stop}; {remains}", file=sys.stderr)
+        return stop.exit_code

@@ -19,9 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print plans: a frozen one as it is, else those that would be frozen here."""
-    from commwall.measure.configuration import load
     from commwall.measure.nodes import planned_machine
-    from commwall.measure.planning import build_plan, plan_text
+    from commwall.measure.planning.configuration import load
+    from commwall.measure.planning.freezing import build_plan, plan_text
     from commwall.records.layout import Layout
     from commwall.records.store import read_plan
 

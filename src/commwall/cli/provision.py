@@ -8,11 +8,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from commwall.cli.parent import accept_parent, follow_parent
+from commwall.cli.parent import accept_parent, until_stopped
 from commwall.host.environments import ENVIRONMENTS, manifest_path, provision
 from commwall.host.lockfiles import resolve
-from commwall.measure.configuration import resolved_config
-from commwall.measure.signals import Interrupted, interruptible
+from commwall.measure.planning.configuration import resolved_config
 from commwall.schema.environment import Manifest
 from commwall.schema.errors import ProvisionError
 
@@ -31,13 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the environment, or its lock."""
-    try:
-        with interruptible():
-            follow_parent(arguments)
-            return _resolve(arguments) if arguments.resolve else _provision(arguments)
-    except Interrupted as stop:
-        print(f"commwall provision: {stop}; nothing half made counts", file=sys.stderr)
-        return stop.exit_code
+    work = _resolve if arguments.resolve else _provision
+    return until_stopped(arguments, work, "nothing half made counts")
 
 
 def _resolve(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from commwall.cli.settings import confidence_level
 from commwall.language.translate import ENGLISH, LANGUAGES
 from commwall.records.layout import Layout
 from commwall.report.pages import DECISION
-from commwall.report.render import render
+from commwall.report.rendering.render import render
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

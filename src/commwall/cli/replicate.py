@@ -19,10 +19,10 @@ from commwall.analysis.replication.words import (
 )
 from commwall.analysis.result import analyse, replicated
 from commwall.cli.settings import confidence_level
-from commwall.measure.configuration import Campaign, load_campaigns
 from commwall.measure.nodes import planned_machine
-from commwall.measure.planning import build_plan, campaign_id, plan_text
-from commwall.measure.replicating import (
+from commwall.measure.planning.configuration import Campaign, load_campaigns
+from commwall.measure.planning.freezing import build_plan, campaign_id, plan_text
+from commwall.measure.planning.replicating import (
     check_own,
     replica_config,
     replica_name,

@@ -1,8 +1,11 @@
-"""What the reading verbs take from the configuration, so that text and pages agree."""
+"""What the reading verbs take from the configuration, so that text and pages agree.
+
+Layer: cli. Reads config/config.yaml as the workflow last resolved it.
+"""
 
 from pathlib import Path
 
-from commwall.measure.configuration import CONFIG_NAME, resolved_config
+from commwall.measure.planning.configuration import CONFIG_NAME, resolved_config
 from commwall.schema.config import Config
 
 

@@ -1,4 +1,7 @@
-"""`commwall site`: write the site of all campaigns."""
+"""`commwall site`: write the site of all campaigns.
+
+Layer: cli. Writes `results/site/`; see `commwall.report.site`.
+"""
 
 import argparse
 from pathlib import Path

@@ -1,15 +1,18 @@
-"""`commwall tables`: write the tidy tables of a campaign."""
+"""`commwall tables`: write the tidy tables of a campaign.
+
+Layer: cli. Reads its records; writes `results/<campaign>/tables/`.
+"""
 
 import argparse
 from pathlib import Path
 
-from commwall.analysis.breakeven import break_even
-from commwall.analysis.census import census_tables
-from commwall.analysis.files import write_tables
 from commwall.analysis.mitigations.table import mitigation_tables
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.scaling.tables import scaling_tables
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.breakeven import break_even
+from commwall.analysis.tables.census import census_tables
+from commwall.analysis.tables.files import write_tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.cli.parent import accept_parent, follow_parent
 from commwall.cli.settings import confidence_level
 from commwall.records.layout import Layout

@@ -12,15 +12,14 @@ from pathlib import Path
 from commwall.analysis.mitigations.prices import Price, PriceList
 from commwall.analysis.result import analyse_campaign
 from commwall.cli.measure import seconds
-from commwall.cli.parent import accept_parent, follow_parent
+from commwall.cli.parent import accept_parent, until_stopped
 from commwall.host.locks import device_locks
 from commwall.host.machine import Machine, probe_machine
 from commwall.host.software import installed_nccl
 from commwall.judge.facts import read_variables
-from commwall.measure.configuration import Campaign, load_campaigns, resolved_config
-from commwall.measure.fitting import fit
-from commwall.measure.planning import campaign_id
-from commwall.measure.signals import Interrupted, interruptible
+from commwall.measure.planning.configuration import Campaign, load_campaigns, resolved_config
+from commwall.measure.planning.fitting import fit
+from commwall.measure.planning.freezing import campaign_id
 from commwall.measure.supervisor import Launch
 from commwall.measure.tuning.candidates import PRICE_LEVELS, Place, choose, read_settings
 from commwall.measure.tuning.outcome import Found, write_found
@@ -54,13 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, write the winner and its evidence, and name them."""
-    try:
-        with interruptible():
-            follow_parent(arguments)
-            return _tune(arguments)
-    except Interrupted as stop:
-        print(f"commwall tune: {stop}; nothing is written", file=sys.stderr)
-        return stop.exit_code
+    return until_stopped(arguments, _tune, "nothing is written")
 
 
 def _tune(arguments: argparse.Namespace) -> int:
@@ -188,8 +181,7 @@ def _prices(layout: Layout, campaign: str, confidence: float) -> PriceList:
     except CommwallError as error:
         print(f"no prices  {error.what}; `commwall index {campaign}` follows a measurement")
         return PriceList((), confidence=confidence, seed=0)
-    plan = analysis.evidence.plan
-    return PriceList(analysis.cells, confidence=confidence, seed=plan.seed if plan else 0)
+    return PriceList(analysis.cells, confidence=confidence, seed=analysis.seed)
 
 
 def _price_text(price: Price | None) -> str:

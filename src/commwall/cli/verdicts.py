@@ -7,11 +7,11 @@ import argparse
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.gaps import GapLine, Kind
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import (
+from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.wording import (
     decomposition_text,
     noise_text,
     ratio_text,

@@ -8,10 +8,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Self
 
 from commwall.host.background import Background
 from commwall.host.link_counters import LinkTraffic
+from commwall.host.meter import ENERGY, Metered
 from commwall.schema.case import Leg
 from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.result import Gap, Mark, Series
@@ -19,36 +20,11 @@ from commwall.schema.result import Gap, Mark, Series
 POWERCAP = Path("/sys/class/powercap")
 SAMPLE_PERIOD_S = 0.1
 MICROJOULE = 1e-6
-METRIC = "energy_j"
 UNTOLD = tuple(
     Gap(what=metric.id, reason="only GPUs tell it, and the ranks compute on the CPU")
     for metric in DEVICE_METRICS
 )
 """What a CPU has no such counters for."""
-
-
-class EnergyFound(NamedTuple):
-    """What a meter says of a window of leg `full`."""
-
-    series: tuple[Series, ...] = ()
-    marks: tuple[Mark, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-
-
-class Meter(Protocol):
-    """Something that was read while a launch ran."""
-
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
-        """Energy over a window, its ends on CLOCK_MONOTONIC [ns]."""
-
-    def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
-        """What disturbed another leg meanwhile, or a whole case (None)."""
-
-    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
-        """Clocks and temperatures in another leg than `full`, and why some are not known."""
-
-    def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
-        """What the links of the GPUs carried meanwhile, or why nothing is known of it."""
 
 
 @dataclass(frozen=True)
@@ -102,21 +78,21 @@ class EnergySampler(Background):
             return self.gap
         return integrate(self.domains, self._samples, start_ns, end_ns)
 
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+    def found(self, start_ns: int, end_ns: int) -> Metered:
         """Energy of a window of leg `full` as a series, or the gap."""
         energy = self.energy(start_ns, end_ns)
         if isinstance(energy, Gap):
-            return EnergyFound(gaps=(energy, *UNTOLD))
-        own = Series(metric=METRIC, unit="J", leg="full", values=(energy,))
-        return EnergyFound((own,), gaps=UNTOLD)
+            return Metered(gaps=(energy, *UNTOLD))
+        own = Series(metric=ENERGY, unit="J", leg="full", values=(energy,))
+        return Metered((own,), gaps=UNTOLD)
 
     def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
         """None: a CPU tells of none."""
         return ()
 
-    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
         """Nothing: those of a CPU are not read, of which leg `full` tells."""
-        return EnergyFound()
+        return Metered()
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """Nothing: a CPU has no such links."""
@@ -208,4 +184,4 @@ def _rise_uj(domains: Sequence[Domain], before: Sample, after: Sample) -> int:
 
 
 def _gap(reason: str) -> Gap:
-    return Gap(what=METRIC, reason=reason)
+    return Gap(what=ENERGY, reason=reason)

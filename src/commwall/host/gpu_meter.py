@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from commwall.host.energy import EnergyFound
 from commwall.host.gpu_power import PowerReader
 from commwall.host.gpu_telemetry import LookReader, PcieReader
 from commwall.host.link_counters import LinkTraffic, gathered
+from commwall.host.meter import Metered
 from commwall.schema.case import Leg
 from commwall.schema.result import Gap, Mark
 
@@ -49,10 +49,10 @@ class GpuMeter:
     ) -> None:
         self._entered.close()
 
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+    def found(self, start_ns: int, end_ns: int) -> Metered:
         """What was read in a window of leg `full`, and idle power before it."""
         power, looks = self.power.found(start_ns, end_ns), self.looks.found(start_ns, end_ns)
-        return EnergyFound(
+        return Metered(
             power.series + looks.series, power.marks + looks.marks, power.gaps + looks.gaps
         )
 
@@ -72,7 +72,7 @@ class GpuMeter:
             marks += self.looks.links_held_down(*window)
         return tuple(mark.model_copy(update={"leg": leg}) for mark in marks)
 
-    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
         """Clocks and temperatures in another leg than `full`."""
         return self.looks.states_found(start_ns, end_ns, leg)
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from commwall.host.energy import EnergyFound
 from commwall.host.gpus import NvmlMissing, opened_nvml
+from commwall.host.meter import Metered
 from commwall.host.nvml_reader import (
     NOT_LOOKED_AT,
     AskedGpu,
@@ -86,10 +86,10 @@ class PowerReader(NvmlReader):
             for gpu, readings in zip(gpus, self.readings, strict=True):
                 readings.append(read(gpu, with_power=number % POWER_EVERY == 0))
 
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+    def found(self, start_ns: int, end_ns: int) -> Metered:
         """Energy, power and disturbances of a window of leg `full`, and idle power before it."""
         if self.reason:
-            return EnergyFound(gaps=tuple(Gap(what=what, reason=self.reason) for what in TOLD))
+            return Metered(gaps=tuple(Gap(what=what, reason=self.reason) for what in TOLD))
         each = [
             found_of(rank, own, self.refusals[rank], start_ns, end_ns)
             for rank, own in enumerate(self.readings)
@@ -99,7 +99,7 @@ class PowerReader(NvmlReader):
         for own_idle, (_, absent), own in zip(idle, each, self.refusals, strict=True):
             if own_idle is None:
                 absent["idle_power_w"] = own.get("power_w", "not polled before the workers began")
-        return EnergyFound(
+        return Metered(
             series=(*(s for found, _ in each for s in found.series), *filter(None, idle)),
             marks=tuple(mark for found, _ in each for mark in found.marks),
             gaps=merged_gaps([absent for _, absent in each]),
@@ -128,7 +128,7 @@ def found_of(
     refusals: Mapping[str, str],
     start_ns: int,
     end_ns: int,
-) -> tuple[EnergyFound, dict[str, str]]:
+) -> tuple[Metered, dict[str, str]]:
     """What the readings of one GPU say of a window of leg `full`.
 
     Args:
@@ -152,11 +152,11 @@ def found_of(
     if isinstance(energy_j, str):
         counted = any(reading.energy_j is not None for reading in within)
         absent["energy_j"] = energy_j if counted else refusals.get("energy_j", NOT_LOOKED_AT)
-        return EnergyFound(tuple(series), tuple(marks)), absent
+        return Metered(tuple(series), tuple(marks)), absent
     own = Series(metric="energy_j", unit="J", leg="full", rank=rank, values=(energy_j,))
     if series:
         marks += _disagreement(rank, energy_j / ((end_ns - start_ns) / 1e9), *series)
-    return EnergyFound((own, *series), tuple(marks)), absent
+    return Metered((own, *series), tuple(marks)), absent
 
 
 def counter_energy(readings: Sequence[Reading], start_ns: int, end_ns: int) -> float | str:

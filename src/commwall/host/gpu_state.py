@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from commwall.host.energy import EnergyFound
+from commwall.host.meter import Metered
 from commwall.host.nvml_reader import NOT_LOOKED_AT, AskedGpu, Refusals
 from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
@@ -63,7 +63,7 @@ def state_found(
     refusals: Refusals,
     start_ns: int,
     end_ns: int,
-) -> tuple[EnergyFound, dict[str, str]]:
+) -> tuple[Metered, dict[str, str]]:
     """What the states of one GPU say of a window of leg `full`.
 
     Args:
@@ -81,8 +81,8 @@ def state_found(
     within = [state.pcie for state in states if start_ns <= state.time_ns <= end_ns]
     links = [link for link in within if link]
     if most is None or not links:
-        return EnergyFound(series), {**absent, "link_degraded": _why(refusals, "link_degraded")}
-    return EnergyFound(series, _degraded(rank, links, most)), absent
+        return Metered(series), {**absent, "link_degraded": _why(refusals, "link_degraded")}
+    return Metered(series, _degraded(rank, links, most)), absent
 
 
 def series_of(

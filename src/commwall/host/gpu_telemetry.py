@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from commwall.host.energy import EnergyFound
 from commwall.host.gpm import QUESTIONS, Interval, Monitor, able, busy_series, mean_rate
 from commwall.host.gpu_state import (
     METRICS_OF_STATE,
@@ -24,6 +23,7 @@ from commwall.host.gpu_state import (
 )
 from commwall.host.gpu_users import Look, look_at_users, users_found
 from commwall.host.link_counters import LinkReading, carried, has_links, read_links
+from commwall.host.meter import Metered
 from commwall.host.nvml_reader import NOT_LOOKED_AT, AskedGpu, NvmlReader, merged_gaps
 from commwall.schema.case import Leg
 from commwall.schema.result import QUIET_S, Gap, Mark
@@ -88,10 +88,10 @@ class LookReader(NvmlReader):
             self.intervals[rank].append(interval)
         self.states[rank].append(read_state(gpu))
 
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+    def found(self, start_ns: int, end_ns: int) -> Metered:
         """What was read in a window of leg `full`."""
         if self.reason:
-            return EnergyFound(gaps=tuple(Gap(what=what, reason=self.reason) for what in TOLD))
+            return Metered(gaps=tuple(Gap(what=what, reason=self.reason) for what in TOLD))
         marks, gaps = users_found(self.looks, self.refusals, start_ns, end_ns)
         series, reasons = [], []
         for rank, refusals in enumerate(self.refusals):
@@ -101,16 +101,16 @@ class LookReader(NvmlReader):
             series += [*busy, *state.series]
             marks = (*marks, *state.marks)
             reasons.append({**idle, **unknown})
-        return EnergyFound(tuple(series), marks, (*gaps, *merged_gaps(reasons)))
+        return Metered(tuple(series), marks, (*gaps, *merged_gaps(reasons)))
 
-    def states_found(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+    def states_found(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
         """Clocks and temperatures in any window; what GPUs refuse, the gaps of leg `full` say."""
         pairs = enumerate(zip(self.states, self.refusals, strict=True))
         each = (series_of(rank, *own, start_ns, end_ns, leg)[0] for rank, own in pairs)
         series = tuple(own for found in each for own in found)
         answered = not self.reason and all("sm_clock_hz" not in own for own in self.refusals)
         unseen = Gap(what=f"clocks of leg {leg}", reason=NOT_LOOKED_AT)
-        return EnergyFound(series, gaps=(unseen,) if answered and not series else ())
+        return Metered(series, gaps=(unseen,) if answered and not series else ())
 
     def strangers(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
         """Other programs in any window."""

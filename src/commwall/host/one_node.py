@@ -4,7 +4,7 @@ Layer: host. Reads and writes no file. Energy, use and traffic of a launch are s
 devices; the supervisor reads those of the first node only. A disturbance there disturbs the launch.
 """
 
-from commwall.host.energy import METRIC, EnergyFound, Meter
+from commwall.host.meter import ENERGY, Meter, Metered
 from commwall.schema.case import Leg
 from commwall.schema.device_metrics import DEVICE_METRICS
 from commwall.schema.result import Gap, Mark
@@ -22,19 +22,19 @@ class OneNodeMeter:
         self._meter = meter
         self._reason = f"the counters of one node are read, the launch ran on {nodes}"
 
-    def found(self, start_ns: int, end_ns: int) -> EnergyFound:
+    def found(self, start_ns: int, end_ns: int) -> Metered:
         """The marks of a window of leg `full`; no energy, no use of devices."""
-        whats = (METRIC, *(metric.id for metric in DEVICE_METRICS), "marks of the other nodes")
+        whats = (ENERGY, *(metric.id for metric in DEVICE_METRICS), "marks of the other nodes")
         marks = self._meter.found(start_ns, end_ns).marks
-        return EnergyFound((), marks, tuple(Gap(what=w, reason=self._reason) for w in whats))
+        return Metered((), marks, tuple(Gap(what=w, reason=self._reason) for w in whats))
 
     def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
         """What disturbed the first node in another leg, or a whole case."""
         return self._meter.disturbances(start_ns, end_ns, leg)
 
-    def states(self, start_ns: int, end_ns: int, leg: Leg) -> EnergyFound:
+    def states(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
         """Nothing: a step goes with the slowest GPU, which may be another node's."""
-        return EnergyFound()
+        return Metered()
 
     def traffic(self, start_ns: int, end_ns: int) -> Gap:
         """Nothing: what passes between nodes is not what the links of one carry."""

@@ -10,7 +10,7 @@ from commwall.judge.finding import Evidence, Finding
 from commwall.judge.handover import Case, Check, compared, decided_by
 from commwall.judge.links import stated_more
 from commwall.judge.scene import Scene
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.readers.gpu_list import GpuList
 from commwall.readers.nccl_tests import NcclTest
 from commwall.readers.nvlink import NvLinks
@@ -344,9 +344,7 @@ _CHECKS: tuple[Callable[[Case], Check], ...] = (
 def _span(values: Sequence[float]) -> str | None:
     if not values:
         return None
-    low, high = min(values), max(values)
-    least, most = f"{low:g}", f"{high:g}"
-    return least if low == high else tr("{least} to {most}", least=least, most=most)
+    return span_text(f"{min(values):g}", f"{max(values):g}")
 
 
 def _first(case: Case, pattern: str) -> tuple[Evidence, ...]:

@@ -12,7 +12,7 @@ from commwall.judge.references import Reference, nearest_of, references_for, wor
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
 from commwall.language.translate import clauses, listed, tr, tr_later
-from commwall.readers.nccl_tests import NcclTest, PerfRow
+from commwall.readers.nccl_tests import NcclTest, PerfHalf, PerfRow
 from commwall.schema.units import rate_text, size_text
 
 GB = 1e9
@@ -179,7 +179,7 @@ def misleading_mean(scene: Scene) -> Iterator[Finding]:
             )
 
 
-def _halves(test: NcclTest) -> Iterator:  # type: ignore[type-arg]
+def _halves(test: NcclTest) -> Iterator[PerfHalf]:
     return (half for row in test.rows or () for half in (row.oop, row.ip) if half)
 
 

@@ -76,7 +76,7 @@ def bound_of(paste: Pasted, rate: float, ranks: int | None, scene: Scene) -> Bou
     slot = scene.facts.slot_of(gpu)
     if slot is None:
         return _nvlink(gpu, ranks, scene, tr("NVLink is how these GPUs are joined"))
-    if rate > slot[1]:
+    if rate > slot.bytes_per_s:
         return _nvlink(gpu, ranks, scene, tr("faster than PCIe carries, so NVLink"))
     return _below_pcie(gpu, rate, ranks, scene)
 
@@ -145,19 +145,18 @@ def _slow_way(gpu: GpuLinks, path: Way, why: str, scene: Scene) -> Bound | None:
     slot = scene.facts.slot_of(gpu)
     if slot is None:
         return None
-    generation, rate, source = slot
     return Bound(
         path=path,
         what=tr(
             "PCIe {generation}.0 x{lanes} per direction, the most of the {way}",
-            generation=generation,
+            generation=slot.generation,
             lanes=LANES,
             way=tr(_OF_WAY[path]) if path in _OF_WAY else tr("way"),
         ),
-        bytes_per_s=rate,
-        most_bytes_per_s=rate,
+        bytes_per_s=slot.bytes_per_s,
+        most_bytes_per_s=slot.bytes_per_s,
         why=why,
-        source=source,
+        source=slot.source,
     )
 
 

@@ -5,16 +5,18 @@ Layer: judge. Reads no file.
 
 import statistics
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from commwall.judge.bounds import fitting_pcie
-from commwall.judge.facts import GpuLinks
-from commwall.judge.finding import Finding
-from commwall.judge.references import Reference, of_copies, span_text, words_of
-from commwall.judge.scene import Pasted, Scene
+from commwall.judge.facts import GpuLinks, Slot
+from commwall.judge.finding import Evidence, Finding
+from commwall.judge.references import Reference, of_copies, rates_text, words_of
+from commwall.judge.scene import Scene
 from commwall.judge.topology import LOG
 from commwall.language.translate import clauses, listed, tr
 from commwall.readers.nvbandwidth import BandwidthTest, Nvbandwidth
+from commwall.schema.facts import Fact
 from commwall.schema.units import rate_text
 
 GB = 1e9
@@ -69,88 +71,110 @@ def peers(scene: Scene) -> Iterator[Finding]:
     """Copies between GPUs beside the bound of their way."""
     for paste, run in scene.of(Nvbandwidth):
         for test in _passed(run, _PEER):
-            values = _off_diagonal(test)
-            if not values:
-                continue
-            yield _peer_finding(paste, test, list(values.values()), run, scene)
-            break
+            values = [GB * value for value in _off_diagonal(test).values()]
+            if values:
+                found = _Peers(min(values), max(values), paste.find(rf"(?:SUM |\"){test.name}"))
+                gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
+                yield _peer_finding(found, gpu, scene)
+                break
 
 
-def _peer_finding(
-    paste: Pasted, test: BandwidthTest, values: list[float], run: Nvbandwidth, scene: Scene
-) -> Finding:
-    low, high = GB * min(values), GB * max(values)
-    span = span_text(low, high)
-    told = tr("copies between GPUs: {rates}", rates=span)
-    gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
+@dataclass(frozen=True)
+class _Peers:
+    """What copies between GPUs reached."""
+
+    least_bytes_per_s: float
+    most_bytes_per_s: float
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def rates(self) -> str:
+        """In words."""
+        return rates_text(self.least_bytes_per_s, self.most_bytes_per_s)
+
+    def alike(self, scene: Scene) -> bool:
+        """Whether the slowest pair is as good as the fastest."""
+        share = scene.facts.thresholds.tolerated_share_of_achieved.value
+        return self.least_bytes_per_s >= share * self.most_bytes_per_s
+
+
+def _peer_finding(found: _Peers, gpu: GpuLinks | None, scene: Scene) -> Finding:
     slot = scene.facts.slot_of(gpu)
-    slots = slot[1] if slot else 0.0
-    evidence = paste.find(rf"(?:SUM |\"){test.name}")
-    if gpu is None or not (slot or gpu.nvlink_bytes_per_s):
-        newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
-        sure = low > newest
-        is_nvlink = tr("no PCIe link carries that, so it is NVLink")
-        hint = is_nvlink if sure else fitting_pcie(low, scene)
-        no_figures = tr("no figures on file for these GPUs")
-        return Finding(
-            rule="peer_copies",
-            level="good" if sure else "unknown",
-            verdict=clauses(filter(None, [told, hint, no_figures])),
-            means=tr("all pairs are alike") if _alike(low, high, scene) else tr("pairs differ"),
-            next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
-            evidence=evidence,
-        )
-    if low > slots and gpu.nvlink_bytes_per_s:
-        return _by_nvlink(gpu, low, high, span, scene).model_copy(update={"evidence": evidence})
-    share = f"{high / slots:.0%}"
-    over_pcie = tr(
-        "{told}, {share} of PCIe {generation}.0 x16 at best, so not NVLink",
-        told=told,
-        share=share,
-        generation=slot[0] if slot else "?",
+    nvlink = gpu.nvlink_bytes_per_s if gpu else None
+    if gpu and nvlink and not (slot and found.least_bytes_per_s <= slot.bytes_per_s):
+        if found.most_bytes_per_s > nvlink.value:
+            return _impossible(found, nvlink)
+        return _by_nvlink(found, nvlink, _reference(scene, gpu, "peer"), scene)
+    if gpu and slot:
+        return _by_pcie(found, gpu, slot, scene)
+    return _without_figures(found, scene)
+
+
+def _without_figures(found: _Peers, scene: Scene) -> Finding:
+    newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
+    sure = found.least_bytes_per_s > newest
+    is_nvlink = tr("no PCIe link carries that, so it is NVLink")
+    hint = is_nvlink if sure else fitting_pcie(found.least_bytes_per_s, scene)
+    told = tr("copies between GPUs: {rates}", rates=found.rates)
+    no_figures = tr("no figures on file for these GPUs")
+    return Finding(
+        rule="peer_copies",
+        level="good" if sure else "unknown",
+        verdict=clauses(filter(None, [told, hint, no_figures])),
+        means=tr("all pairs are alike") if found.alike(scene) else tr("pairs differ"),
+        next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
+        evidence=found.evidence,
     )
+
+
+def _by_pcie(found: _Peers, gpu: GpuLinks, slot: Slot, scene: Scene) -> Finding:
+    share = f"{found.most_bytes_per_s / slot.bytes_per_s:.0%}"
+    told = tr(
+        "{told}, {share} of PCIe {generation}.0 x16 at best, so not NVLink",
+        told=tr("copies between GPUs: {rates}", rates=found.rates),
+        share=share,
+        generation=slot.generation,
+    )
+    differ = [] if found.alike(scene) else [tr("pairs differ: some share a way")]
     return Finding(
         rule="peer_copies",
         level="note" if not gpu.nvlink_bytes_per_s or gpu.reach == "bridge" else "warning",
-        verdict=over_pcie
-        if _alike(low, high, scene)
-        else clauses([over_pcie, tr("pairs differ: some share a way")]),
+        verdict=clauses([told, *differ]),
         means=tr(
             "GPUs reach each other over PCIe; pairs with the higher rate sit nearer together: put "
             "ranks that talk most there"
         ),
         next_step="nvidia-smi topo -m",
-        evidence=evidence,
-        sources=(slot[2],) if slot else (),
+        evidence=found.evidence,
+        sources=(slot.source,),
     )
 
 
-def _by_nvlink(gpu: GpuLinks, low: float, high: float, span: str, scene: Scene) -> Finding:
-    assert gpu.nvlink_bytes_per_s is not None
-    nominal = gpu.nvlink_bytes_per_s.value
-    if high > nominal:
-        return Finding(
-            rule="impossible_rate",
-            level="fault",
-            verdict=tr(
-                "copies between GPUs: {rates}, more than NVLink carries ({nominal})",
-                rates=span,
-                nominal=rate_text(nominal),
-            ),
-            means=tr("something else was measured"),
-            next_step=tr("nvbandwidth of the newest release, one direction"),
-            sources=(gpu.nvlink_bytes_per_s.source,),
-        )
-    reference = _reference(scene, gpu, "peer")
-    share = scene.facts.thresholds.tolerated_share_of_achieved.value
-    least = reference.least_bytes_per_s if reference else nominal
-    slow = low < share * least if reference else False
-    reached = f"{low / nominal:.0%}"
+def _impossible(found: _Peers, nvlink: Fact) -> Finding:
+    return Finding(
+        rule="impossible_rate",
+        level="fault",
+        verdict=tr(
+            "copies between GPUs: {rates}, more than NVLink carries ({nominal})",
+            rates=found.rates,
+            nominal=rate_text(nvlink.value),
+        ),
+        means=tr("something else was measured"),
+        next_step=tr("nvbandwidth of the newest release, one direction"),
+        evidence=found.evidence,
+        sources=(nvlink.source,),
+    )
+
+
+def _by_nvlink(found: _Peers, nvlink: Fact, reference: Reference | None, scene: Scene) -> Finding:
+    least, share = found.least_bytes_per_s, scene.facts.thresholds.tolerated_share_of_achieved.value
+    slow = reference is not None and least < share * reference.least_bytes_per_s
+    reached = f"{least / nvlink.value:.0%}"
     told = tr(
         "copies between GPUs: {rates}, {share} of NVLink's {nominal} per direction at least",
-        rates=span,
+        rates=found.rates,
         share=reached,
-        nominal=rate_text(nominal),
+        nominal=rate_text(nvlink.value),
     )
     return Finding(
         rule="peer_copies",
@@ -160,7 +184,8 @@ def _by_nvlink(gpu: GpuLinks, low: float, high: float, span: str, scene: Scene) 
         if slow
         else tr("NVLink works between all pairs that were measured; a diagonal is no measurement"),
         next_step="nvidia-smi nvlink -s" if slow else None,
-        sources=(gpu.nvlink_bytes_per_s.source, *((reference.source,) if reference else ())),
+        evidence=found.evidence,
+        sources=(nvlink.source, *((reference.source,) if reference else ())),
     )
 
 
@@ -219,17 +244,16 @@ def hosts(scene: Scene) -> Iterator[Finding]:
             slot = scene.facts.slot_of(gpu)
             if not values or slot is None:
                 continue
-            generation, slots, source = slot
             reference = _reference(scene, gpu, "host")
-            low = scene.facts.thresholds.least_pcie_share.value * slots
+            low = scene.facts.thresholds.least_pcie_share.value * slot.bytes_per_s
             fine = min(values) >= low
-            share = f"{min(values) / slots:.0%}"
+            share = f"{min(values) / slot.bytes_per_s:.0%}"
             told = tr(
                 "{test}: {rates}, {share} of PCIe {generation}.0 x16 at least",
                 test=test.name,
-                rates=span_text(min(values), max(values)),
+                rates=rates_text(min(values), max(values)),
                 share=share,
-                generation=generation,
+                generation=slot.generation,
             )
             yield Finding(
                 rule="host_copies",
@@ -244,7 +268,7 @@ def hosts(scene: Scene) -> Iterator[Finding]:
                 if fine
                 else tr("under load: {command}", command=f"{_LINKS}; numactl -H"),
                 evidence=paste.find(rf"(?:SUM |\"){test.name}"),
-                sources=(source,),
+                sources=(slot.source,),
             )
             break
 
@@ -270,10 +294,6 @@ def _row(test: BandwidthTest) -> Iterator[tuple[tuple[int, int], float]]:
     for at, value in enumerate((test.matrix or ((),))[0]):
         if value is not None:
             yield (0, at), value
-
-
-def _alike(low: float, high: float, scene: Scene) -> bool:
-    return low >= scene.facts.thresholds.tolerated_share_of_achieved.value * high
 
 
 def _reference(

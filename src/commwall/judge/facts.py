@@ -6,7 +6,7 @@ Layer: judge. Reads `gpus.yaml`, `gpu-links.yaml`, `links.yaml`, `busbw.yaml`, `
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, RootModel
 
@@ -56,6 +56,15 @@ class GpuLinks(Model):
     """Entry of `copies.yaml`: a copy with the host."""
 
 
+class Slot(NamedTuple):
+    """The full PCIe slot that a GPU is made for."""
+
+    generation: int
+    bytes_per_s: float
+    """Nominal rate in one direction."""
+    source: str
+
+
 class Thresholds(Model):
     """Where a value becomes a verdict."""
 
@@ -97,12 +106,11 @@ class JudgeFacts(Model):
         kind = kinds.pop() if len(kinds) == 1 else None
         return self.gpus[kind] if kind else None
 
-    def slot_of(self, gpu: GpuLinks | None) -> tuple[int, float, str] | None:
-        """Generation, rate in one direction [byte/s] and source of the full slot that a GPU is made
-        for; None where that is not on file."""
+    def slot_of(self, gpu: GpuLinks | None) -> Slot | None:
+        """The full slot that a GPU is made for; None where that is not on file."""
         number = gpu.pcie_generation.value if gpu and gpu.pcie_generation else None
         lane = self.links.pcie.get(number) if number else None
-        return (number, lane.value * LANES, lane.source) if number and lane else None
+        return Slot(number, lane.value * LANES, lane.source) if number and lane else None
 
     def pcie_bytes_per_s(self, generation: int, lanes: int = LANES) -> float | None:
         """Nominal rate of a PCIe link in one direction [byte/s]; None if it is not on file."""

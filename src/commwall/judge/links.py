@@ -5,12 +5,14 @@ Layer: judge. Reads no file.
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.readers.nvlink import LinkedGpu, NvLinks
 from commwall.readers.smi_q import Query
+from commwall.schema.facts import Generation
 
 _COMMAND = "nvidia-smi nvlink -s > nvlink.txt"
 _FABRIC = tr_later(
@@ -41,53 +43,64 @@ def stated_more(stated: float, nominal: float) -> str | None:
 def all_up(scene: Scene) -> Iterator[Finding]:
     """Links that are all up, beside what the GPU has."""
     for paste, found in scene.of(NvLinks):
-        if found.verdict != "all_links_up" or not found.gpus:
-            continue
-        counts = sorted({gpu.active_links or 0 for gpu in found.gpus})
-        sums = sorted({gpu.sum_gbps or 0.0 for gpu in found.gpus})
-        rates = [f"{value:.0f}" for value in dict.fromkeys((sums[0], sums[-1]))]
-        known = {gpu.name: scene.facts.gpu_of([gpu.name]) for gpu in found.gpus}
-        short = [
-            tr(
-                "GPU{gpu} has {n} of {all}",
-                gpu=gpu.index,
-                n=gpu.active_links,
-                all=links.nvlinks.value,
-            )
-            for gpu in found.gpus
-            if (links := known[gpu.name]) and links.nvlinks
-            if (gpu.active_links or 0) < links.nvlinks.value
-        ]
-        differ = short or len(counts) > 1
-        told = tr(
-            "all NVLinks that are listed are up: {n} a GPU, {rate} GB/s together in one direction",
-            n=tr(" or ").join(map(str, counts)),
-            rate=tr("{least} to {most}", least=rates[0], most=rates[1]) if rates[1:] else rates[0],
+        if found.verdict == "all_links_up" and found.gpus:
+            yield _all_up(paste, found.gpus, scene)
+
+
+def _all_up(paste: Pasted, gpus: Sequence[LinkedGpu], scene: Scene) -> Finding:
+    counts = sorted({gpu.active_links or 0 for gpu in gpus})
+    short = [(gpu, has) for gpu in gpus if (has := _unlisted(gpu, scene))]
+    doubtful = short or len(counts) > 1
+    less = [tr("but {gpus}", gpus=listed(starmap(_short_text, short)))] if short else []
+    return Finding(
+        rule="nvlinks",
+        level="unknown" if doubtful else "good",
+        verdict=clauses([_up_text(gpus, counts), *_why_more(gpus, scene), *less]),
+        means=tr(
+            "the text is cut off, or links are missing in it: those that are down are listed "
+            "as inactive as a rule"
         )
-        first = known[found.gpus[0].name]
-        nominal = first.nvlink_bytes_per_s if first else None
-        more = stated_more(1e9 * sums[-1], nominal.value) if nominal else None
-        less = tr("but {gpus}", gpus=listed(short)) if short else None
-        yield Finding(
-            rule="nvlinks",
-            level="unknown" if differ else "good",
-            verdict=clauses(filter(None, (told, more, less))),
-            means=tr(
-                "the text is cut off, or links are missing in it: those that are down are listed "
-                "as inactive as a rule"
-            )
-            if differ
-            else tr(
-                "NVLink has its full rate on these GPUs; which GPUs it joins, the topology says"
-            ),
-            next_step=_COMMAND if differ else "nvidia-smi topo -m",
-            evidence=_headings(paste, found.gpus[:3]),
-            sources=tuple(
-                dict.fromkeys(
-                    gpu.nvlinks.source for gpu in known.values() if short and gpu and gpu.nvlinks
-                )
-            ),
-        )
+        if doubtful
+        else tr("NVLink has its full rate on these GPUs; which GPUs it joins, the topology says"),
+        next_step=_COMMAND if doubtful else "nvidia-smi topo -m",
+        evidence=_headings(paste, gpus[:3]),
+        sources=tuple(dict.fromkeys(has.source for _, has in short)),
+    )
+
+
+def _unlisted(gpu: LinkedGpu, scene: Scene) -> Generation | None:
+    """The number of NVLinks that such a GPU has, where fewer are up."""
+    known = scene.facts.gpu_of([gpu.name])
+    has = known.nvlinks if known else None
+    return has if has and (gpu.active_links or 0) < has.value else None
+
+
+def _short_text(gpu: LinkedGpu, has: Generation) -> str:
+    return tr("GPU{gpu} has {n} of {all}", gpu=gpu.index, n=gpu.active_links, all=has.value)
+
+
+def _up_text(gpus: Sequence[LinkedGpu], counts: Sequence[int]) -> str:
+    least, most = _sums(gpus)
+    return tr(
+        "all NVLinks that are listed are up: {n} a GPU, {rate} GB/s together in one direction",
+        n=tr(" or ").join(map(str, counts)),
+        rate=span_text(f"{least:.0f}", f"{most:.0f}"),
+    )
+
+
+def _why_more(gpus: Sequence[LinkedGpu], scene: Scene) -> Iterator[str]:
+    """Why the highest sum of rates is above the nominal one, where it is."""
+    first = scene.facts.gpu_of([gpus[0].name])
+    if first and first.nvlink_bytes_per_s:
+        _, most = _sums(gpus)
+        if why := stated_more(1e9 * most, first.nvlink_bytes_per_s.value):
+            yield why
+
+
+def _sums(gpus: Sequence[LinkedGpu]) -> tuple[float, float]:
+    """Least and most of what a GPU's links have together [GB/s]."""
+    sums = [gpu.sum_gbps or 0.0 for gpu in gpus]
+    return min(sums), max(sums)
 
 
 def down(scene: Scene) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.variables import Conflict, Variable, VariableFacts, Way
-from commwall.language.translate import listed, tr
+from commwall.language.translate import between_text, listed, tr
 from commwall.schema.base import Model
 from commwall.schema.parsing import nearest
 
@@ -202,9 +202,7 @@ def _value_problem(value: str, known: Variable) -> str | None:
     if number is not None and number >= least and (most is None or number <= most):
         return None
     span = (
-        tr("{least} or more", least=least)
-        if most is None
-        else tr("{least} to {most}", least=least, most=most)
+        tr("{least} or more", least=least) if most is None else between_text(f"{least}", f"{most}")
     )
     return tr("it takes {words}", words=listed((*known.words, span)))
 

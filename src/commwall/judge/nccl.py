@@ -3,7 +3,7 @@
 Layer: judge. Reads no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from commwall.judge.fallback import fallback
 from commwall.judge.finding import Evidence, Finding
@@ -68,27 +68,11 @@ def _nvlink(paste: Pasted, log: NcclLog) -> Finding:
 
 
 def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
-    topologies = [topo for _, topo in scene.of(Topology)]
-    uniform = any(topo.verdict.startswith("nvlink_all") for topo in topologies)
-    without = any(topo.nvlink_pair_count == 0 and (topo.pair_count or 0) for topo in topologies)
-    if uniform or without:
-        told = (
-            tr(
-                "GPUs of a host reach each other directly by NVLink: P2P between {pairs}, and the "
-                "topology has NVLink between all pairs",
-                pairs=_pairs(log),
-            )
-            if uniform
-            else tr(
-                "GPUs of a host reach each other directly by PCIe: P2P between {pairs}, and the "
-                "topology has no NVLink between any pairs",
-                pairs=_pairs(log),
-            )
-        )
+    if known := _proven_direct(log, [topo for _, topo in scene.of(Topology)]):
         return Finding(
             rule="path_inside_host",
             level="good",
-            verdict=told,
+            verdict=known,
             means=tr("there is no detour through host memory"),
             next_step=None,
             evidence=_lines(paste, log),
@@ -110,6 +94,23 @@ def _direct(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
     )
 
 
+def _proven_direct(log: NcclLog, topologies: Sequence[Topology]) -> str | None:
+    """By which link P2P goes, where a topology has the same between all pairs."""
+    if any(topo.verdict.startswith("nvlink_all") for topo in topologies):
+        return tr(
+            "GPUs of a host reach each other directly by NVLink: P2P between {pairs}, and the "
+            "topology has NVLink between all pairs",
+            pairs=_pairs(log),
+        )
+    if any(topo.nvlink_pair_count == 0 and (topo.pair_count or 0) for topo in topologies):
+        return tr(
+            "GPUs of a host reach each other directly by PCIe: P2P between {pairs}, and the "
+            "topology has no NVLink between any pairs",
+            pairs=_pairs(log),
+        )
+    return None
+
+
 def _unknown(paste: Pasted, log: NcclLog) -> Finding:
     cut = (
         tr("lines are missing")
@@ -129,38 +130,12 @@ def _unknown(paste: Pasted, log: NcclLog) -> Finding:
 def start(scene: Scene) -> Iterator[Finding]:
     """A start that failed, or of which the end is not there."""
     for paste, log in scene.of(NcclLog):
-        if "p2p_disabled_between_nvlink_gpus" in (log.errors or ()):
-            yield Finding(
-                rule="nvlink_broken",
-                level="fault",
-                verdict=tr("GPUs that NVLink joins are refused access to each other: NCCL stops"),
-                means=tr(
-                    "no job over these GPUs starts; it points at hardware or the fabric, and "
-                    "ignoring the message only hides it"
-                ),
-                next_step="nvidia-smi nvlink -s; dmesg | grep -i xid; systemctl status "
-                "nvidia-fabricmanager",
-                evidence=paste.find("P2P is disabled between NVLINK connected"),
-            )
+        errors = log.errors or ()
+        if "p2p_disabled_between_nvlink_gpus" in errors:
+            yield _broken_nvlink(paste)
         elif log.init_complete is None and log.transports and not _ran(paste):
-            done = len(log.init_complete_ranks or ())
-            yield Finding(
-                rule="start_unfinished",
-                level="unknown",
-                verdict=tr(
-                    "{n} of {all} ranks say that the start is complete: the log is cut off, or the "
-                    "start hangs",
-                    n=done,
-                    all=log.nranks or tr("unknown"),
-                ),
-                means=tr("if it hangs where GPUs talk by P2P over PCIe, ACS or IOMMU are suspects"),
-                next_step=tr(
-                    "wait a minute and paste the whole log; if it hangs: NCCL_P2P_DISABLE=1 <your "
-                    "command>, and sudo lspci -vvv | grep -i acsctl"
-                ),
-                evidence=(paste.at(log.transports[-1].line),),
-            )
-        elif log.init_complete is False and "shm" not in " ".join(log.errors or ()):
+            yield _unfinished(paste, log, log.transports[-1].line)
+        elif log.init_complete is False and "shm" not in " ".join(errors):
             yield Finding(
                 rule="start_failed",
                 level="fault",
@@ -169,6 +144,40 @@ def start(scene: Scene) -> Iterator[Finding]:
                 next_step=tr(_GRAPH),
                 evidence=paste.find(r"NCCL WARN (?!.*libibverbs)|Test NCCL failure|init\.cc"),
             )
+
+
+def _broken_nvlink(paste: Pasted) -> Finding:
+    return Finding(
+        rule="nvlink_broken",
+        level="fault",
+        verdict=tr("GPUs that NVLink joins are refused access to each other: NCCL stops"),
+        means=tr(
+            "no job over these GPUs starts; it points at hardware or the fabric, and "
+            "ignoring the message only hides it"
+        ),
+        next_step="nvidia-smi nvlink -s; dmesg | grep -i xid; systemctl status "
+        "nvidia-fabricmanager",
+        evidence=paste.find("P2P is disabled between NVLINK connected"),
+    )
+
+
+def _unfinished(paste: Pasted, log: NcclLog, last_line: int) -> Finding:
+    return Finding(
+        rule="start_unfinished",
+        level="unknown",
+        verdict=tr(
+            "{n} of {all} ranks say that the start is complete: the log is cut off, or the "
+            "start hangs",
+            n=len(log.init_complete_ranks or ()),
+            all=log.nranks or tr("unknown"),
+        ),
+        means=tr("if it hangs where GPUs talk by P2P over PCIe, ACS or IOMMU are suspects"),
+        next_step=tr(
+            "wait a minute and paste the whole log; if it hangs: NCCL_P2P_DISABLE=1 <your "
+            "command>, and sudo lspci -vvv | grep -i acsctl"
+        ),
+        evidence=(paste.at(last_line),),
+    )
 
 
 def _ran(paste: Pasted) -> bool:

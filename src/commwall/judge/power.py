@@ -6,8 +6,8 @@ Layer: judge. Reads no file.
 from collections.abc import Iterator, Sequence
 
 from commwall.judge.finding import Finding
-from commwall.judge.scene import Scene
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.judge.scene import Pasted, Scene
+from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.readers.dmon import Samples
 from commwall.readers.reading import UNAVAILABLE
 from commwall.readers.smi_csv import CsvTable
@@ -19,11 +19,10 @@ LOOK = tr_later("nvidia-smi -q -d POWER,PERFORMANCE,CLOCK (under load)")
 
 
 def steady(scene: Scene) -> Iterator[Finding]:
-    """GPUs that nothing slows, and those whose power is not told."""
+    """GPUs that nothing slows, and what is told of the power of each."""
     for paste, query in scene.of(Query):
         gpus = tuple(enumerate(query.gpus or ()))
         fine = [at for at, gpu in gpus if gpu.throttled is False]
-        lost = [at for at, gpu in gpus if _untold(gpu)]
         if fine:
             yield Finding(
                 rule="clocks",
@@ -33,36 +32,41 @@ def steady(scene: Scene) -> Iterator[Finding]:
                 next_step=tr(LOOK) if _idle(query) else None,
                 evidence=paste.find(r"Clocks (?:Event|Throttle) Reasons"),
             )
-        told = [(at, gpu) for at, gpu in gpus if at in lost]
-        for at, gpu in told:
-            instant = gpu.instant_power_w
-            field = (gpu.power_draw_field or "power draw").lower()
-            untold = tr("GPU{gpu}: {field} is unavailable", gpu=at, field=field)
-            also = is_number(instant)
-            watts = f"{instant:g}" if also else ""
-            yield Finding(
-                rule="power_untold",
-                level="note" if also else "unknown",
-                verdict=clauses([untold, tr("its instantaneous draw is {watts} W", watts=watts)])
-                if also
-                else untold,
-                means=tr("energy cannot be counted from it; it is not 0 W"),
-                next_step=None if also else tr("use the energy counter, or leave energy out"),
-                evidence=paste.below(gpu.bus_id, r"Power Draw +: "),
-            )
+        yield from (_untold_power(paste, at, gpu) for at, gpu in gpus if _untold(gpu))
         for at, gpu in gpus:
             if is_number(gpu.power_draw_w) and gpu.throttle_active is None:
-                drawn = f"{gpu.power_draw_w:g}"
-                yield Finding(
-                    rule="power",
-                    level="note",
-                    verdict=tr(
-                        "GPU{gpu}: draws {draw} of {limit}", gpu=at, draw=drawn, limit=_watts(gpu)
-                    ),
-                    means=tr("whether something lowers its clocks this file does not say"),
-                    next_step=tr(LOOK),
-                    evidence=paste.below(gpu.bus_id, rf"Power Draw +: {gpu.power_draw_w:.2f} W"),
-                )
+                yield _draw(paste, at, gpu)
+
+
+def _untold_power(paste: Pasted, at: int, gpu: QueriedGpu) -> Finding:
+    """A GPU whose mean power is unavailable; some tell that of the moment instead."""
+    field = (gpu.power_draw_field or "power draw").lower()
+    untold = tr("GPU{gpu}: {field} is unavailable", gpu=at, field=field)
+    also = is_number(gpu.instant_power_w)
+    watts = f"{gpu.instant_power_w:g}" if also else ""
+    return Finding(
+        rule="power_untold",
+        level="note" if also else "unknown",
+        verdict=clauses([untold, tr("its instantaneous draw is {watts} W", watts=watts)])
+        if also
+        else untold,
+        means=tr("energy cannot be counted from it; it is not 0 W"),
+        next_step=None if also else tr("use the energy counter, or leave energy out"),
+        evidence=paste.below(gpu.bus_id, r"Power Draw +: "),
+    )
+
+
+def _draw(paste: Pasted, at: int, gpu: QueriedGpu) -> Finding:
+    """Draw beside the limit, where nothing is told of lowered clocks."""
+    drawn = f"{gpu.power_draw_w:g}"
+    return Finding(
+        rule="power",
+        level="note",
+        verdict=tr("GPU{gpu}: draws {draw} of {limit}", gpu=at, draw=drawn, limit=_watts(gpu)),
+        means=tr("whether something lowers its clocks this file does not say"),
+        next_step=tr(LOOK),
+        evidence=paste.below(gpu.bus_id, rf"Power Draw +: {gpu.power_draw_w:.2f} W"),
+    )
 
 
 def tables(scene: Scene) -> Iterator[Finding]:
@@ -80,7 +84,7 @@ def tables(scene: Scene) -> Iterator[Finding]:
                 verdict=tr(
                     "power of {gpus} GPU(s): {power} W in {n} reading(s)",
                     gpus=table.gpu_count or tr("some"),
-                    power=_span(draws),
+                    power=span_text(*_ends(draws)),
                     n=len(draws),
                 ),
                 means=tr(
@@ -121,22 +125,6 @@ def samples(scene: Scene) -> Iterator[Finding]:
     for paste, found in scene.of(Samples):
         if not found.samples:
             continue
-        named = [
-            f"GPU{one['gpu']}" for one in found.samples if "pwr_w" in one and one["pwr_w"] is None
-        ]
-        power = [one["pwr_w"] for one in found.samples if one.get("pwr_w") is not None]
-        told = [
-            tr(
-                "{n} samples of {gpus} GPU(s): {power}",
-                n=len(found.samples),
-                gpus=found.gpu_count,
-                power=_power_text(found, power),
-            )
-        ]
-        if named and power:
-            told.append(tr("unavailable for {gpus}", gpus=listed(dict.fromkeys(named))))
-        if _has(found, "pci"):
-            told.append(tr("traffic over PCIe is in its columns"))
         hot = [f"GPU{one['gpu']}" for one in found.samples if one.get("tviol_bool")]
         if hot:
             yield Finding(
@@ -153,7 +141,7 @@ def samples(scene: Scene) -> Iterator[Finding]:
         yield Finding(
             rule="samples",
             level="note",
-            verdict=clauses(told),
+            verdict=clauses(_samples_texts(found)),
             means=tr(
                 "column mem is the time in which memory was busy, not its bandwidth; traffic by "
                 "NVLink is in no column of it. A dash is not 0"
@@ -163,12 +151,35 @@ def samples(scene: Scene) -> Iterator[Finding]:
         )
 
 
+def _samples_texts(found: Samples) -> Iterator[str]:
+    """What samples tell of power and of traffic."""
+    samples = found.samples or ()
+    power = [one["pwr_w"] for one in samples if one.get("pwr_w") is not None]
+    yield tr(
+        "{n} samples of {gpus} GPU(s): {power}",
+        n=len(samples),
+        gpus=found.gpu_count,
+        power=_power_text(found, power),
+    )
+    untold = [f"GPU{one['gpu']}" for one in samples if "pwr_w" in one and one["pwr_w"] is None]
+    if untold and power:
+        yield tr("unavailable for {gpus}", gpus=listed(dict.fromkeys(untold)))
+    if _has(found, "pci"):
+        yield tr("traffic over PCIe is in its columns")
+
+
 def _power_text(found: Samples, power: Sequence[object]) -> str:
     """Least and most of the samples' powers [W], or why there is none."""
     if not power:
         return tr("power unavailable") if found.has_power else tr("no column of power")
-    least, most = (f"{end(map(as_float, power)):g}" for end in (min, max))
+    least, most = _ends(power)
     return tr("power {least} to {most} W", least=least, most=most)
+
+
+def _ends(values: Sequence[object]) -> tuple[str, str]:
+    """Least and most of some numbers, in words."""
+    numbers = [as_float(value) for value in values]
+    return f"{min(numbers):g}", f"{max(numbers):g}"
 
 
 def _overview_text(gpu: TableGpu) -> str:
@@ -177,12 +188,6 @@ def _overview_text(gpu: TableGpu) -> str:
         return tr("GPU{gpu} {name}, power unavailable", **told)
     draw, limit = (f"{as_float(watts):g}" for watts in (gpu.power_draw_w, gpu.power_limit_w))
     return tr("GPU{gpu} {name}, {draw} of {limit} W", **told, draw=draw, limit=limit)
-
-
-def _span(values: Sequence[object]) -> str:
-    """Least and most of some numbers; once where they are one."""
-    least, most = (f"{end(map(as_float, values)):g}" for end in (min, max))
-    return least if least == most else tr("{least} to {most}", least=least, most=most)
 
 
 def _has(found: Samples, part: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from commwall.judge.bounds import Bound
 from commwall.judge.scene import Pasted, Scene, names_in
-from commwall.language.translate import tr
+from commwall.language.translate import between_text, tr
 from commwall.schema.achieved import LinkPath
 from commwall.schema.collective import Collective
 from commwall.schema.facts import Figure
@@ -80,7 +80,7 @@ def nearest_of(fitting: Sequence[Reference], rate: float, scene: Scene) -> Refer
 def words_of(reference: Reference) -> str:
     """What others reach, in words."""
     rates = (reference.least_bytes_per_s, reference.most_bytes_per_s)
-    span = span_text(*rates)
+    span = rates_text(*rates)
     if reference.algorithm == "ring":
         return tr("others reach {rates} by rings", rates=span)
     if reference.algorithm == "nvls":
@@ -88,7 +88,7 @@ def words_of(reference: Reference) -> str:
     return tr("others reach {rates}", rates=span)
 
 
-def span_text(least_bytes_per_s: float, most_bytes_per_s: float) -> str:
+def rates_text(least_bytes_per_s: float, most_bytes_per_s: float) -> str:
     """Two rates in words; once where the words are the same."""
     least, most = rate_text(least_bytes_per_s), rate_text(most_bytes_per_s)
-    return least if least == most else tr("{least} to {most}", least=least, most=most)
+    return least if least == most else between_text(least, most)

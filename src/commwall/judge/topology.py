@@ -252,39 +252,43 @@ def _partial(paste: Pasted, topo: Topology) -> Finding:
     words = topo.links or {}
     joined = [pair for pair, word in words.items() if word.startswith("NV")]
     rest = sorted({word for word in words.values() if not word.startswith("NV")})
-    some = tr(
+    told = tr(
         "NVLink joins {n} of {all} pairs ({kinds})",
         n=len(joined),
         all=topo.pair_count,
         kinds=listed(sorted({words[pair] for pair in joined})),
     )
     others = [tr("the others are {kinds} apart", kinds=listed(rest))] if rest else []
-    closed = ring_exists(topo.gpus or (), joined)
     evidence = _rows(paste, topo.gpus or (), most=3)
-    if closed:
-        return Finding(
-            rule="links",
-            level="good" if rest else "note",
-            verdict=clauses([some, *others, tr("a ring over all GPUs takes NVLink alone")]),
-            means=tr(
-                "SYS or NODE as the worst pair does not mean PCIe here: rings over all GPUs stay "
-                "on NVLink. Subsets of GPUs differ: choose such that have NVLink"
-            )
-            if rest
-            else tr("pairs differ in links: put ranks that talk most where there are more"),
-            next_step=tr(LOG),
-            evidence=evidence,
+    if ring_exists(topo.gpus or (), joined):
+        return _ring_of_nvlink(told, others, evidence)
+    return _no_ring_of_nvlink(told, others, joined, evidence)
+
+
+def _ring_of_nvlink(told: str, others: Sequence[str], evidence: tuple[Evidence, ...]) -> Finding:
+    return Finding(
+        rule="links",
+        level="good" if others else "note",
+        verdict=clauses([told, *others, tr("a ring over all GPUs takes NVLink alone")]),
+        means=tr(
+            "SYS or NODE as the worst pair does not mean PCIe here: rings over all GPUs stay "
+            "on NVLink. Subsets of GPUs differ: choose such that have NVLink"
         )
+        if others
+        else tr("pairs differ in links: put ranks that talk most where there are more"),
+        next_step=tr(LOG),
+        evidence=evidence,
+    )
+
+
+def _no_ring_of_nvlink(
+    told: str, others: Sequence[str], joined: Sequence[str], evidence: tuple[Evidence, ...]
+) -> Finding:
+    pairs = tr("{told}: {pairs}", told=told, pairs=listed(joined[:8]))
     return Finding(
         rule="links",
         level="warning",
-        verdict=clauses(
-            [
-                tr("{told}: {pairs}", told=some, pairs=listed(joined[:8])),
-                *others,
-                tr("no ring over all GPUs stays on NVLink"),
-            ]
-        ),
+        verdict=clauses([pairs, *others, tr("no ring over all GPUs stays on NVLink")]),
         means=tr(
             "a job over all GPUs runs at the speed of its slowest hop, which is not NVLink; a job "
             "within a joined group has NVLink"

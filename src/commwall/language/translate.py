@@ -128,9 +128,39 @@ def around_text(middle: str, least: str, most: str) -> str:
     return tr("{middle} ({least} to {most})", middle=middle, least=least, most=most)
 
 
+def span_text(least: str, most: str) -> str:
+    """Two ends, each in words: "1.9 to 2.4 ms", what they share once."""
+    if least == most:
+        return least
+    number, _, unit = least.partition(" ")
+    return between_text(number if unit == most.partition(" ")[2] else least, most)
+
+
+def between_text(least: str, most: str) -> str:
+    """Two ends, each in words, as they are: "35 % to 310 %"."""
+    return tr("{least} to {most}", least=least, most=most)
+
+
 def clauses(parts: Iterable[str]) -> str:
     """Parts of one sentence, between them the semicolon of the language spoken."""
     return tr("; ").join(parts)
+
+
+def lowered(title: str) -> str:
+    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are.
+
+    Chinese has no capitals, and a name that begins a sentence is written as elsewhere.
+    """
+    if spoken() != ENGLISH:
+        return title
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def capital(text: str) -> str:
+    """A text as it begins a sentence, in a language that has capitals."""
+    if spoken() != ENGLISH:
+        return text
+    return text[:1].upper() + text[1:]
 
 
 def _known(language: str) -> str:

@@ -19,6 +19,7 @@ from commwall.records.predictions import is_published
 from commwall.schema.environment import Manifest
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.treatment import NcclVariables
+from commwall.schema.variables import nccl_variables
 
 NCCL_PACKAGE = "nvidia-nccl"
 REMAKE = "make it anew with: commwall provision bench"
@@ -117,8 +118,7 @@ def variable_refusal(
 
 def _overruled(platform: PlannedPlatform, environment: Mapping[str, str]) -> str | None:
     """A treatment against a setting by which the host protects itself."""
-    treatment = platform.treatment
-    chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
+    chosen = nccl_variables(platform.treatment)
     for name in KEPT_VARIABLES:
         if name in chosen and environment.get(name, chosen[name]) != chosen[name]:
             return (

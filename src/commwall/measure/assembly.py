@@ -3,19 +3,19 @@
 Layer: measure. Reads the git state and the facts of the checkout; writes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from commwall.host.energy import EnergyFound, Meter
 from commwall.host.loopback import LoopbackSampler
 from commwall.host.machine import Machine
+from commwall.host.meter import Meter
 from commwall.host.secrecy import without_places
 from commwall.host.software import allowed_variables, git_state, packages_digest, this_interpreter
 from commwall.measure.bounds import path_rate_check
-from commwall.measure.nccl_log import Logged, choices_of
-from commwall.measure.proof import Sources, prove
+from commwall.measure.proof.launch import Sources, prove
+from commwall.measure.proof.nccl_log import Logged, choices_of
 from commwall.measure.step_bytes import step_bytes
 from commwall.measure.window_energy import energy_of, states_of
 from commwall.measure.yardstick import YardstickFound
@@ -34,8 +34,8 @@ from commwall.schema.record import (
     SoftwareFacts,
     Status,
 )
-from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest, Mark, Series
-from commwall.schema.treatment import NcclVariables
+from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest, Mark, NcclChoice, Series
+from commwall.schema.variables import nccl_variables
 from commwall.schema.workload import Workload
 
 KEPT_DIGITS = 8
@@ -81,6 +81,16 @@ class Circumstances:
     """Case -> when it was under way, CLOCK_MONOTONIC [ns]."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """What one source adds to a record."""
+
+    series: tuple[Series, ...] = ()
+    checks: tuple[Check, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
 def take_setting(
     root: Path, plan: Plan, suite: SuiteName, machine: Machine, manifest: Manifest
 ) -> Setting:
@@ -124,24 +134,18 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
     """The record of one case, not yet sealed."""
     request = circumstances.request
     case = setting.plan.suite(setting.suite).cases[result.case]
-    timed = isinstance(case, Workload) and result.status == "ok"
-    meter = circumstances.energy
-    energy = energy_of(meter, result) if timed else EnergyFound()
-    states = states_of(meter, result) if timed else EnergyFound()
-    asked = (case, request.platform, circumstances.logged)
-    choices, unknown = choices_of(*asked) if result.status == "ok" else ((), ())
-    beside = circumstances.yardsticks.get(result.case, YardstickFound())
-    sent = step_bytes(result, meter)
-    way = prove(request, result, setting.machine.facts, _sources(circumstances))
-    disturbed = circumstances.disturbance
-    contended = (Mark(name="contended", detail=disturbed),) if disturbed else ()
     detail = without_places(result.detail, Path()) if result.detail else None
-    software = setting.software.model_copy(
-        update={
-            "variables": _variables(circumstances),
-            "runtime": result.runtime,
-        }
-    )
+    told = {"variables": _variables(circumstances), "runtime": result.runtime}
+    choices, unknown = _choices(circumstances, case, result)
+    proof = prove(request, result, setting.machine.facts, _sources(circumstances))
+    parts = [
+        *_measured(circumstances, case, result),
+        Part(gaps=unknown),
+        *_beside(circumstances, result),
+        Part(checks=_bounds(setting, request, case, result)),
+        Part(checks=proof.checks, gaps=proof.gaps),
+        Part(marks=_disturbances(circumstances, result)),
+    ]
     return Record(
         digest="",
         id=RecordId(
@@ -159,26 +163,13 @@ def assemble(setting: Setting, circumstances: Circumstances, result: CaseResult)
         platform=request.platform,
         machine=setting.machine.facts,
         other_nodes=setting.other_nodes[: request.platform.nodes - 1],
-        software=software,
-        series=tuple(
-            as_kept(series)
-            for found in (result, energy, states, beside, sent)
-            for series in found.series
-        ),
+        software=setting.software.model_copy(update=told),
+        series=tuple(as_kept(series) for part in parts for series in part.series),
         nccl_choices=choices,
-        traffic=way.traffic,
-        checks=(*result.checks, *_bounds(setting, request, case, result), *way.checks),
-        marks=(*result.marks, *energy.marks, *_disturbances(circumstances, result), *contended),
-        gaps=(
-            *setting.gaps,
-            *result.gaps,
-            *energy.gaps,
-            *states.gaps,
-            *unknown,
-            *beside.gaps,
-            *sent.gaps,
-            *way.gaps,
-        ),
+        traffic=proof.traffic,
+        checks=tuple(check for part in parts for check in part.checks),
+        marks=tuple(mark for part in parts for mark in part.marks),
+        gaps=(*setting.gaps, *(gap for part in parts for gap in part.gaps)),
     )
 
 
@@ -187,6 +178,32 @@ def as_kept(series: Series) -> Series:
     KEPT_DIGITS significant digits."""
     values = (v if v.is_integer() else float(f"{v:.{KEPT_DIGITS}g}") for v in series.values)
     return series.model_copy(update={"values": tuple(values)})
+
+
+def _measured(circumstances: Circumstances, case: Case, result: CaseResult) -> Iterator[Part]:
+    """What the workers found, and what the meter says of the windows of a case that trains."""
+    yield Part(result.series, result.checks, result.marks, result.gaps)
+    if isinstance(case, Workload) and result.status == "ok":
+        energy = energy_of(circumstances.energy, result)
+        yield Part(energy.series, marks=energy.marks, gaps=energy.gaps)
+        states = states_of(circumstances.energy, result)
+        yield Part(states.series, gaps=states.gaps)
+
+
+def _beside(circumstances: Circumstances, result: CaseResult) -> Iterator[Part]:
+    """What nccl-tests says, and the bytes of a step that NVLink's counters saw."""
+    beside = circumstances.yardsticks.get(result.case, YardstickFound())
+    yield Part(beside.series, gaps=beside.gaps)
+    sent = step_bytes(result, circumstances.energy)
+    yield Part(sent.series, gaps=sent.gaps)
+
+
+def _choices(
+    circumstances: Circumstances, case: Case, result: CaseResult
+) -> tuple[tuple[NcclChoice, ...], tuple[Gap, ...]]:
+    if result.status != "ok":
+        return (), ()
+    return choices_of(case, circumstances.request.platform, circumstances.logged)
 
 
 def _sources(circumstances: Circumstances) -> Sources:
@@ -200,17 +217,21 @@ def _sources(circumstances: Circumstances) -> Sources:
 
 
 def _disturbances(circumstances: Circumstances, result: CaseResult) -> tuple[Mark, ...]:
-    """What the meter says of the other legs, or of a whole case that has none."""
+    """What the meter says of other legs than `full`, or of a case without legs; strangers last."""
+    seen = circumstances.disturbance
+    strangers = (Mark(name="contended", detail=seen),) if seen else ()
     meter, span = circumstances.energy, circumstances.spans.get(result.case)
     if not result.windows:
-        return meter.disturbances(*span, None) if span and result.status == "ok" else ()
+        whole = meter.disturbances(*span, None) if span and result.status == "ok" else ()
+        return (*whole, *strangers)
     first = next((window for window in result.windows if window.leg == "full"), None)
-    return tuple(
+    others = (
         mark
         for window in result.windows
         if window is not first  # whose energy tells of it
         for mark in meter.disturbances(window.start_ns, window.end_ns, window.leg)
     )
+    return (*others, *strangers)
 
 
 def _bounds(
@@ -227,7 +248,6 @@ def _bounds(
 
 def _variables(circumstances: Circumstances) -> dict[str, str]:
     """Allow-listed variables but the treatment's own, which stand there: the rest must agree."""
-    treatment = circumstances.request.platform.treatment
-    chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
+    chosen = nccl_variables(circumstances.request.platform.treatment)
     allowed = allowed_variables(circumstances.variables)
     return {name: value for name, value in allowed.items() if name not in chosen}

@@ -14,8 +14,8 @@ from typing import Any
 from commwall.host.machine import Machine, probe_machine
 from commwall.host.slurm import allocated_nodes, probe_nodes
 from commwall.measure.admission import gpu_refusal
-from commwall.measure.configuration import load_config
 from commwall.measure.facts import read_text
+from commwall.measure.planning.configuration import load_config
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import parse_json_model

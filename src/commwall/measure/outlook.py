@@ -6,10 +6,10 @@ Layer: measure. Reads config/, envs/bench.lock, plans and records; writes nothin
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.measure.configuration import load
 from commwall.measure.duration import expected_launch_s
 from commwall.measure.nodes import planned_machine
-from commwall.measure.planning import build_plan
+from commwall.measure.planning.configuration import load
+from commwall.measure.planning.freezing import build_plan
 from commwall.measure.rounds import visits
 from commwall.measure.startup import environment_identity
 from commwall.records.arrival import is_evidence

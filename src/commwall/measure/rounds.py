@@ -15,8 +15,8 @@ from commwall.host.locks import device_locks
 from commwall.host.machine import Machine, probe_machine
 from commwall.measure.admission import refusal
 from commwall.measure.assembly import Setting, take_setting
-from commwall.measure.configuration import resolved_config
 from commwall.measure.nodes import other_nodes
+from commwall.measure.planning.configuration import resolved_config
 from commwall.measure.progress import Say
 from commwall.measure.session import Session
 from commwall.measure.tally import Order, Tally, Visit

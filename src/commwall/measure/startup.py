@@ -18,15 +18,15 @@ from commwall.host.environments import manifest_path, read_manifest
 from commwall.host.lockfiles import lock_digest, lock_path, read_lock
 from commwall.host.locks import RUN_LOCK_NAME, checkout_is_held, starting
 from commwall.host.machine import Machine
-from commwall.measure.configuration import (
+from commwall.measure.nodes import most_nodes, planned_machine
+from commwall.measure.planning.configuration import (
     RESOLVED_NAME,
     Campaign,
     load,
     load_config,
     resolved_text,
 )
-from commwall.measure.nodes import most_nodes, planned_machine
-from commwall.measure.planning import build_plan, campaign_id
+from commwall.measure.planning.freezing import build_plan, campaign_id
 from commwall.records.arrival import is_evidence
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.ladders import ladders

@@ -4,23 +4,14 @@ Layer: measure. Reads and writes no file. The workers say when so many steps ran
 and after them; what NVML counted then, divided by their number, is a step's.
 """
 
-from typing import NamedTuple
-
-from commwall.host.energy import Meter
+from commwall.host.meter import Meter, Metered
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import CaseResult, Gap, Series
 
 METRIC = METRICS["step_sent_bytes"]
 
 
-class StepBytes(NamedTuple):
-    """What becomes part of a record."""
-
-    series: tuple[Series, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-
-
-def step_bytes(result: CaseResult, meter: Meter) -> StepBytes:
+def step_bytes(result: CaseResult, meter: Meter) -> Metered:
     """What each rank's GPU sent in a step; nothing where the workers asked for no count.
 
     Args:
@@ -29,7 +20,7 @@ def step_bytes(result: CaseResult, meter: Meter) -> StepBytes:
     """
     counted = result.counted
     if counted is None:
-        return StepBytes()
+        return Metered()
     found = meter.traffic(counted.start_ns, counted.end_ns)
     if isinstance(found, Gap):
         return _absent(found.reason)
@@ -37,7 +28,7 @@ def step_bytes(result: CaseResult, meter: Meter) -> StepBytes:
         return _absent("; ".join(gap.reason for gap in found.gaps if "nvlink" in gap.what))
     if not any(found.nvlink_sent_bytes):
         return _absent("NVLink's counters stood still: the traffic took another way, uncounted")
-    return StepBytes(
+    return Metered(
         tuple(
             Series(metric=METRIC.id, unit=METRIC.unit, rank=rank, values=(sent / counted.steps,))
             for rank, sent in enumerate(found.nvlink_sent_bytes)
@@ -45,6 +36,6 @@ def step_bytes(result: CaseResult, meter: Meter) -> StepBytes:
     )
 
 
-def _absent(reason: str) -> StepBytes:
+def _absent(reason: str) -> Metered:
     said = reason or "NVLink's counters could not be read"
-    return StepBytes(gaps=(Gap(what=METRIC.id, reason=said),))
+    return Metered(gaps=(Gap(what=METRIC.id, reason=said),))

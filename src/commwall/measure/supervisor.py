@@ -18,21 +18,22 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from commwall.host.energy import EnergySampler, Meter
+from commwall.host.energy import EnergySampler
 from commwall.host.gpu_meter import GpuMeter
 from commwall.host.loopback import LoopbackSampler
+from commwall.host.meter import Meter
 from commwall.host.one_node import OneNodeMeter
 from commwall.host.processes import MARK_VARIABLE, end_launch, environment_of, seen_by
 from commwall.host.secrecy import without_places
 from commwall.host.slurm import free_port, on_each_node
-from commwall.measure.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
+from commwall.measure.diagnosis import DETAIL_LENGTH, diagnose, read_result
+from commwall.measure.proof.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
 from commwall.records.state import AccidentCause
 from commwall.records.store import model_text, write_atomically
 from commwall.schema.config import Timeouts
-from commwall.schema.errors import ConfigError, LaunchError
-from commwall.schema.parsing import parse_json_model
+from commwall.schema.errors import LaunchError
 from commwall.schema.result import CaseResult, LaunchRequest
-from commwall.schema.treatment import NcclVariables
+from commwall.schema.variables import nccl_variables
 
 Span = tuple[int, int]
 """Begin and end, CLOCK_MONOTONIC [ns]."""
@@ -40,39 +41,9 @@ WORKER_MODULE = "commwall.workers.start"
 PROGRESS = re.compile(rb"commwall-progress (\S+) (\S+)")
 POLL_S = 0.2
 GRACE_S = 10.0
-TAIL_BYTES = 20_000
-DETAIL_LENGTH = 500
-WORST_FIRST = ("out_of_memory", "unsupported", "check_failed", "error")
-"""Of several ranks that failed, the one whose cause explains the others."""
 KEPT_VARIABLES = ("NCCL_NVLS_ENABLE",)
 """NCCL variables that the host's own setting decides: one that switches multicast off does so
 because the machine cannot bear it. No treatment may overrule it (`commwall.measure.admission`)."""
-GPU_LOST = re.compile(
-    r"GPU is lost|fallen off the bus|uncorrectable (?:ECC|NVLink) error"
-    r"|CUDA error: (?:unknown error|no CUDA-capable device)"
-)
-"""What NVML, the driver and CUDA's runtime say of a GPU that went away, whatever was asked of it.
-
-Source: CUDA Runtime API, cudaError_t; NVIDIA, XID errors, XID 79.
-"""
-SIGNS: tuple[tuple[AccidentCause, re.Pattern[str]], ...] = (
-    ("disk_full", re.compile(r"No space left on device|Disk quota exceeded")),
-    (
-        "node_lost",
-        re.compile(
-            r"NODE FAILURE|Node failure on|io error with slurmstepd"
-            r"|failed on node \S+: (Communication|Unable to contact)"
-        ),
-    ),
-    ("gpu_lost", GPU_LOST),
-    ("timeout", re.compile(r"[Tt]imed out|timeout caused|operation timeout")),
-    ("killed", re.compile(r"exitcode\s*:\s*-\d+ \(pid|STEP \S+ ON \S+ CANCELLED AT")),
-    ("launch_failed", re.compile(r"NCCL error|nccl(?:System|Internal|Remote|UnhandledCuda)Error")),
-)
-"""What the end of a log tells of an accident; the first that is found counts.
-
-A hung collective is told before a killed process: torchrun kills what does not answer.
-"""
 
 
 @dataclass(frozen=True)
@@ -195,8 +166,7 @@ def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:
         if not name.startswith("NCCL_") or name in (*KEPT_VARIABLES, *LOG_VARIABLES)
     }
     kept = {name: inherited[name] for name in KEPT_VARIABLES if name in inherited}
-    treatment = request.platform.treatment
-    chosen = treatment.variables if isinstance(treatment, NcclVariables) else {}
+    chosen = nccl_variables(request.platform.treatment)
     own = {MARK_VARIABLE: mark, "PYTHONUNBUFFERED": "1"}
     logs = log_variables(request, {**inherited, **chosen})
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **inherited, **logs, **chosen, **kept, **own}
@@ -296,9 +266,13 @@ def _outcome(
     results = tuple(result for result in found if result)
     done = {result.case for result in results}
     rest = tuple(named.name for named in request.cases if named.name not in done)
-    cause, detail = None, ""
+    cause: AccidentCause | None = None
+    detail = ""
     if rest and all(result.status != "failed" for result in results):
-        cause, told = _diagnose(watch, code, _tail(launch.log))
+        if watch.late:
+            cause, told = "timeout", watch.late
+        else:
+            cause, told = diagnose(launch.log, code, begun=watch.begun)
         detail = without_places(told, Path())[:DETAIL_LENGTH]
     lost = (rest[:1] if watch.begun else rest) if cause else ()
     return LaunchOutcome(
@@ -313,60 +287,6 @@ def _outcome(
         logged=read_log(launch.folder, environment),
         spans=watch.spans(),
     )
-
-
-def read_result(folder: Path, case: str) -> CaseResult | None:
-    """What a launch found for a case; of several ranks that failed, the telling one.
-
-    A file that does not parse counts as none, and so does an error of a GPU that went away: the
-    case then had an accident.
-    """
-    whole = _parse_result(folder / f"{case}.json")
-    if whole:
-        return whole
-    failed = [_parse_result(path) for path in sorted(folder.glob(f"{case}.rank*.failed.json"))]
-    told = [result for result in failed if result and not _of_a_lost_gpu(result)]
-    return min(told, key=lambda result: WORST_FIRST.index(result.cause or "error"), default=None)
-
-
-def _of_a_lost_gpu(result: CaseResult) -> bool:
-    """Whether a rank took for the case's own error what the loss of its GPU was."""
-    return result.cause == "error" and bool(GPU_LOST.search(result.detail or ""))
-
-
-def _parse_result(path: Path) -> CaseResult | None:
-    try:
-        return parse_json_model(CaseResult, path.read_bytes(), path.name)
-    except (FileNotFoundError, ConfigError):
-        return None
-
-
-def _diagnose(watch: _Watch, code: int, tail: str) -> tuple[AccidentCause, str]:
-    """Cause of an accident and what is known of it."""
-    if watch.late:
-        return "timeout", watch.late
-    last = "; ".join(line.strip() for line in tail.splitlines() if line.strip())[-DETAIL_LENGTH:]
-    if code < 0:
-        return "killed", f"the launcher was ended by signal {-code}"
-    for cause, sign in SIGNS:
-        found = sign.search(tail)
-        if found:
-            return cause, _line_around(tail, found.start())
-    said = f"exit code {code}; the log ends: {last}" if last else f"exit code {code}, empty log"
-    return ("killed" if watch.begun else "launch_failed"), said
-
-
-def _line_around(text: str, position: int) -> str:
-    start = text.rfind("\n", 0, position) + 1
-    end = text.find("\n", position)
-    return text[start : end if end >= 0 else None].strip()
-
-
-def _tail(log: Path) -> str:
-    with log.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - TAIL_BYTES))
-        return stream.read().decode(errors="replace")
 
 
 def _stuck(pids: tuple[int, ...]) -> LaunchError:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from commwall.host.processes import MARK_VARIABLE, end_launch
 from commwall.host.secrecy import without_places
-from commwall.measure.nccl_log import LOG_VARIABLES
+from commwall.measure.proof.nccl_log import LOG_VARIABLES
 from commwall.process import die_with_parent
 from commwall.readers.nccl_tests_table import PerfTable, SizeRow, Timing, read_table
 from commwall.schema.case import LEAST_MESSAGE_BYTES, SIZE_STEP, CollectivesCase

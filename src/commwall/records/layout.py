@@ -48,7 +48,7 @@ class Layout:
 
     def record_path(self, campaign: str, platform: str, suite: str, case: str, round_: int) -> Path:
         """The record of one case on one platform in one round."""
-        return self.records_dir(campaign) / f"{platform}/{suite}/{case}/r{round_:02d}.json"
+        return self.campaign_dir(campaign) / _record_place(platform, suite, case, round_)
 
     def path_of(self, record: RecordId) -> Path:
         """The place where a record of that identity belongs."""
@@ -111,3 +111,12 @@ class Layout:
         """
         folders = {path.parent.name for path in self.root.glob("results/*/plan.json")}
         return tuple(sorted(name for name in folders - TAKEN if _CAMPAIGN.fullmatch(name)))
+
+
+def path_in_campaign(record: RecordId) -> str:
+    """Where a record lies below its campaign's folder."""
+    return _record_place(record.platform, record.suite, record.case, record.round)
+
+
+def _record_place(platform: str, suite: str, case: str, round_: int) -> str:
+    return f"records/{platform}/{suite}/{case}/r{round_:02d}.json"

@@ -16,20 +16,14 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.breakeven import ALL, NOTHING, band
-from commwall.analysis.overall import comparisons, topic_verdicts
+from commwall.analysis.verdicts.overall import TRAINING, comparisons, topic_verdicts
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
-from commwall.analysis.wording import span_text
-from commwall.language.translate import (
-    around_text,
-    clauses,
-    tr,
-    tr_later,
-    trn,
-)
+from commwall.language.translate import around_text, clauses, span_text, tr, tr_later, trn
 from commwall.model.overlap import TwoLinks
 from commwall.report.breakeven_reasons import SIDES, percent_text, standing_text, why_outside
+from commwall.report.controls import floor_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.overview import TRAINING, Answer, answer_of, card, floor_text
+from commwall.report.overview import Answer, answer_of, card
 from commwall.report.page import Page
 from commwall.report.placed import Placed, draw_models
 from commwall.report.style import INK, MUTED, new_figure, title_figure

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis.result import readable_campaigns
+from commwall.analysis.result import analyse_campaigns
 from commwall.claims.factbook import FactBook, read_factbook
 from commwall.claims.files import loaded, shipped
 from commwall.claims.judging import OUTCOMES, WORDS, Judged, count, judge
@@ -107,9 +107,12 @@ def _measured(
     rows: list[Beside] = []
     read: list[RecordsOf] = []
     unread: list[str] = []
-    for _, analysis in readable_campaigns(layout, confidence, unread):
-        read.append(records_of(analysis))
-        rows += [each for c in claims for each in beside(c, scenes[c.id], [analysis])]
+    for found in analyse_campaigns(layout, confidence):
+        if isinstance(found, str):
+            unread.append(found)
+        else:
+            read.append(records_of(found))
+            rows += [each for c in claims for each in beside(c, scenes[c.id], found)]
     places = list(scenes)
     rows.sort(key=lambda row: places.index(row.claim))
     return tuple(rows), tuple(read), tuple(unread)

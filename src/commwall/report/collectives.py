@@ -10,13 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from commwall.analysis.names import BUSBW, EAGER_TIME, Quantity
-from commwall.language.translate import (
-    around_text,
-    listed,
-    quantity_text,
-    tr,
-    trn,
-)
+from commwall.language.translate import around_text, between_text, listed, quantity_text, tr, trn
 from commwall.report import operations
 from commwall.report.html import Group, Html, grouped_table, paragraph, table
 from commwall.report.page import Page
@@ -146,11 +140,7 @@ def _fit_cells(row: dict[str, Any]) -> tuple[str, ...]:
         row["label"],
         _mean_text(row, _LATENCY, "_s", "s"),
         _mean_text(row, _RATE, "_bytes_per_s", "byte/s"),
-        tr(
-            "{least} to {most}",
-            least=size_text(row["smallest_bytes"]),
-            most=size_text(row["largest_bytes"]),
-        ),
+        between_text(size_text(row["smallest_bytes"]), size_text(row["largest_bytes"])),
         tr("{misfit} % at {size}", misfit=worst, size=size),
         f"{significant(row['misfit_at_largest_percent'], 2)} %",
         str(row["n"]),

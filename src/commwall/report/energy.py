@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from commwall.analysis.energy_parts import PARTS
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.energy_parts import PARTS
+from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import around_text, quantity_text, tr, tr_later
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import (

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from commwall.analysis.clocks import APART, slowest_clock_hz
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.names import EXPOSED, OVERLAP, PACKED
-from commwall.analysis.wording import signed_share_text
+from commwall.analysis.values.clocks import APART, slowest_clock_hz
+from commwall.analysis.verdicts.wording import signed_share_text
 from commwall.language.translate import quantity_text, tr
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.page import Page

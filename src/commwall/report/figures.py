@@ -14,10 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from commwall.analysis.names import EXPOSED, PRIMARY, Quantity
-from commwall.analysis.tables import Tables
-from commwall.language.translate import tr
-from commwall.report.overview import capital
+from commwall.analysis.names import EXPOSED, PRIMARY, Quantity, step_time
+from commwall.analysis.tables.tidy import Tables
+from commwall.language.translate import capital, tr
 from commwall.report.style import (
     INK,
     MUTED,
@@ -38,8 +37,8 @@ Groups = list[tuple[str, pd.DataFrame]]
 """Label and bars of each group."""
 GROUP_GAP = 0.6
 """Room between groups, in bars."""
-FULL = Quantity("step_time_s", "full")
-PARTS = (Quantity("step_time_s", "nosync"), EXPOSED, Quantity("packing_time_s"))
+FULL = step_time("full")
+PARTS = (step_time("nosync"), EXPOSED, Quantity("packing_time_s"))
 MOST_ROOM = 3.0
 """An axis ends at this many times its largest round; a longer interval runs out of it."""
 

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from commwall.analysis.disturbance import DISTURBING, STATES
 from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
-from commwall.analysis.tables import Tables
-from commwall.analysis.wording import share_text
+from commwall.analysis.tables.disturbance import DISTURBING, STATES
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.verdicts.wording import share_text
 from commwall.language.translate import around_text, clauses, listed, quantity_text, tr, tr_later
 from commwall.records.names import plain
 from commwall.report.figures import Looks, nothing, quantity_figure

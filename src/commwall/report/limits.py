@@ -12,12 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from commwall.analysis.limit_words import LIMIT_WORDS
-from commwall.analysis.tables import Tables
-from commwall.analysis.wording import share_text
-from commwall.language.translate import listed, tr
+from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.verdicts.wording import share_text
+from commwall.language.translate import listed, lowered, tr
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import Html, bullets, folded, joined, paragraph, table
-from commwall.report.overview import lowered
 from commwall.report.page import Page
 from commwall.report.style import (
     COLORS,

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from commwall.analysis.census import ALL
 from commwall.analysis.names import PRIMARIES
-from commwall.analysis.overall import TOPICS, comparisons, topic_verdicts, why_unused
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import centre_text, share_text
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.analysis.tables.census import ALL
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import TOPICS, comparisons, topic_verdicts, why_unused
+from commwall.analysis.verdicts.wording import centre_text, share_text
+from commwall.language.translate import clauses, listed, lowered, span_text, tr, tr_later
 from commwall.records.names import plain
+from commwall.report.controls import NO_FLOOR, control_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.marks import meaning
-from commwall.report.overview import NO_FLOOR, control_text, lowered
 from commwall.report.page import Page
 from commwall.schema.case import LEGS, Leg, StepMode, TrainingCase
 from commwall.schema.metric import Direction, Metric
@@ -330,7 +330,7 @@ def _noise_row(page: Page, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _training(page: Page) -> dict[str, TrainingCase]:
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     suites = plan.suites if plan else ()
     cases = {name: case for suite in suites for name, case in suite.cases.items()}
     return {name: case for name, case in cases.items() if isinstance(case, TrainingCase)}
@@ -385,9 +385,7 @@ def _ends(own: pd.DataFrame, low: str, high: str) -> str:
     least, most = own[low].min(), own[high].max()
     if pd.isna(least) or pd.isna(most):
         return tr("none")
-    if least == most:
-        return f"{least:,}"
-    return tr("{least} to {most}", least=f"{least:,}", most=f"{most:,}")
+    return span_text(f"{least:,}", f"{most:,}")
 
 
 def _sum(own: pd.DataFrame, outcome: str) -> str:

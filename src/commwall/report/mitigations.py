@@ -16,7 +16,7 @@ from commwall.analysis.mitigations.forecast import FORMULAS
 from commwall.analysis.mitigations.prices import MOST_FREE_NAT
 from commwall.analysis.mitigations.table import mitigation_table
 from commwall.analysis.mitigations.words import tried_text, workload_text
-from commwall.analysis.wording import share_text, signed_share_text
+from commwall.analysis.verdicts.wording import share_text, signed_share_text
 from commwall.language.translate import around_text, listed, tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.html import Group, Html, bullets, grouped_table, joined, paragraph

@@ -30,7 +30,7 @@ from commwall.economics.wording import (
     short_verdict,
     way_text,
 )
-from commwall.language.translate import listed, tr, tr_later
+from commwall.language.translate import capital, listed, tr, tr_later
 from commwall.report.figures import nothing
 from commwall.report.html import (
     Group,
@@ -111,7 +111,7 @@ def open_money(
         language: one of `LANGUAGES`; None is English.
     """
     page = open_page(root, campaign, confidence, language)
-    if page.analysis.evidence.plan is None:
+    if page.analysis.plan is None:
         return MoneyPage(page, (), tr("the campaign's plan cannot be read"))
     try:
         return MoneyPage(page, money_of_campaign(home_of(Path(root)), page.analysis))
@@ -164,8 +164,7 @@ def subject_text(money: Money, judged: Judged) -> str:
 
 
 def _turning(answer: Answer) -> str:
-    head = flips_head(answer)
-    head = f"{head[:1].upper()}{head[1:]}"
+    head = capital(flips_head(answer))
     return tr("{head}: {flips}.", head=head, flips=flips_text(answer))
 
 

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pandas as pd
 
-from commwall.analysis.decompose import Decomposition, Undecomposed
 from commwall.analysis.mitigations.words import mitigation_text
 from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
-from commwall.analysis.wording import factor_text
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
+from commwall.analysis.verdicts.wording import factor_text
+from commwall.language.translate import capital, clauses, listed, lowered, tr, tr_later
 from commwall.report.gap_lists import gap_lists
 from commwall.report.html import (
     Group,
@@ -26,7 +26,6 @@ from commwall.report.html import (
     table,
 )
 from commwall.report.machines import machine_text
-from commwall.report.overview import capital, lowered
 from commwall.report.page import Page
 from commwall.report.provenance import records_digest, rests_on
 from commwall.report.switch import switched_off_lines
@@ -62,7 +61,7 @@ def not_covered(page: Page, suite: SuiteName | None = None) -> Html:
 
 def not_covered_lines(analysis: Analysis, suite: SuiteName | None = None) -> tuple[str, ...]:
     """What the verdicts of a suite, or of all, do not show: by treatment, by case, in general."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     labels: dict[str, list[str]] = {}
     for platform in plan.platforms if plan else ():
         label = platform.treatment.label
@@ -105,7 +104,7 @@ def cases(page: Page, suite: SuiteName | None = None) -> Html:
         page: of a campaign.
         suite: whose cases; None shows all.
     """
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     suites = [s for s in plan.suites if suite in (None, s.suite)] if plan else []
     named = [(name, case, s.rounds) for s in suites for name, case in s.cases.items()]
     training = [
@@ -330,7 +329,7 @@ def provenance_rows(
     """What the records of some suites, or of all, say of machine, software and dates."""
     index, every = analysis.evidence.index, analysis.evidence.records
     records = [record for record in every if not suites or record.id.suite in suites]
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     yield tr("campaign"), index.campaign
     planned = sum(not suites or finding.suite in suites for finding in index.findings)
     yield tr("records"), tr("{k} of {n} planned", k=len(records), n=planned)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from commwall.analysis.names import BUSBW, Quantity
-from commwall.analysis.tables import Tables
-from commwall.language.translate import around_text, quantity_text, tr
+from commwall.analysis.tables.tidy import Tables
+from commwall.language.translate import around_text, capital, quantity_text, tr
 from commwall.report.figures import Looks
 from commwall.report.html import Html, folded, paragraph, table
 from commwall.report.page import Page
@@ -42,7 +42,7 @@ def sizes(page: Page, quantity: Quantity, suite: SuiteName | None = None) -> Htm
     ]
     if not lines:
         return paragraph(no_value_text(quantity.label), "missing")
-    label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    label = capital(quantity.label)
     words = tr("{quantity}: median of the rounds (least to greatest).", quantity=label)
     shown = table((tr("case, size"), *labels), lines, words)
     if len(lines) <= _FOLDED_ROWS:
@@ -68,7 +68,7 @@ def size_figure(tables: Tables, looks: Looks, quantity: Quantity = BUSBW) -> Fig
         axes.set_title(tr("case {case}", case=case))
         axes.legend(frameon=False, fontsize=9)
         _size_axes(axes, quantity)
-    label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    label = capital(quantity.label)
     words = tr("{quantity} over message size", quantity=label)
     title_figure(figure, words, emulated=bool(own["emulated"].any()))
     return figure

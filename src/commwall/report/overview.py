@@ -6,37 +6,34 @@ Layer: report. Reads and writes no file.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from commwall.analysis.overall import (
+from commwall.analysis.result import Analysis
+from commwall.analysis.verdicts import overall
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import (
     TOPICS,
     Topic,
     comparisons,
-    count_text,
     overall_text,
-    range_text,
     topic_verdicts,
     typical,
     why_unused,
 )
-from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import (
+from commwall.analysis.verdicts.wording import (
     brief_text,
     centre_text,
     noise_short_text,
     rounds_ratio_text,
-    share_text,
     short_text,
     spread_short_text,
 )
 from commwall.language.translate import (
-    ENGLISH,
-    clauses,
-    listed,
+    capital,
+    lowered,
     quantity_text,
-    spoken,
     tr,
     tr_later,
 )
+from commwall.report.controls import NO_FLOOR, control_text
 from commwall.report.html import (
     Group,
     Html,
@@ -51,17 +48,10 @@ from commwall.report.page import Page
 from commwall.report.rounds import rounds_not_used, rounds_so_far
 from commwall.schema.plan import Comparison
 
-TRAINING, ENERGY, *COLLECTIVES, MEMORY, STRATEGIES, DECODE, PREFILL, MITIGATIONS = TOPICS
-NO_FLOOR = tr_later("Noise floor: not measured, no treatment is run twice (A/A) here.")
-
-DOUBT = tr_later("do not rely on verdicts of this size")
-DOUBT_OF_EACH = tr_later("rely on a verdict only where it is above the floor of its own case")
-CONTROL = tr_later("The same link measured twice, to see what is mere noise (A/A control): {found}")
-CONTROL_ELSEWHERE = tr_later(
-    "Another link than these two measured twice, to see what is mere noise there (A/A control): "
-    "{found}"
-)
-
+TRAINING, ENERGY, COLLECTIVES = overall.TRAINING, overall.ENERGY, overall.COLLECTIVES
+MEMORY, STRATEGIES = overall.MEMORY, overall.STRATEGIES
+DECODE, PREFILL = overall.DECODE, overall.PREFILL
+"""Topics, as notebooks name them."""
 OF_CONTROL = {
     "case": tr_later("Every case of the A/A control"),
     "operation": tr_later("Every operation of the A/A control"),
@@ -105,9 +95,9 @@ def answer_cards(page: Page) -> Html:
 
 def why_no_verdict(analysis: Analysis) -> tuple[str, ...]:
     """What is missing for any verdict."""
-    if analysis.evidence.plan is None:
+    if analysis.plan is None:
         return (tr("No verdict: the campaign's plan cannot be read; see the problems."),)
-    if not analysis.evidence.plan.comparisons:
+    if not analysis.plan.comparisons:
         return (tr("No verdict: the campaign asks for no comparison."),)
     return (tr("No verdict: no case runs on both platforms of a comparison."),)
 
@@ -179,74 +169,6 @@ def _place(analysis: Analysis, comparison: Comparison, title: str) -> str:
     if comparison.control:
         return tr("{platform} twice (A/A control): {topic}", platform=a, topic=lowered(title))
     return tr("{a} against {b}: {topic}", a=a, b=b, topic=lowered(title))
-
-
-def lowered(title: str) -> str:
-    """A title or sentence as it goes on one; "NVLink" and "PCIe" stay as they are.
-
-    Chinese has no capitals, and a name that begins a sentence is written as elsewhere.
-    """
-    if spoken() != ENGLISH:
-        return title
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
-
-
-def capital(text: str) -> str:
-    """A text as it begins a sentence, in a language that has capitals."""
-    if spoken() != ENGLISH:
-        return text
-    return text[:1].upper() + text[1:]
-
-
-def control_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
-    """What the A/A control says of one topic, to follow a colon: whether it finds no difference,
-    and how large a one it could have missed."""
-    known = [(v, floor) for v in verdicts if (floor := v.open_difference) is not None]
-    every = count_text(len(verdicts), noun) if len(verdicts) > 1 else ""
-    if not known:
-        return tr("{clauses}.", clauses=clauses(_unknown_floor(verdicts, every)))
-    wrong = [v.case for v, _ in known if v.ratio and v.ratio.excludes_one]
-    held = _held_text(len(known) - len(wrong), every, wrong)
-    floors = range_text((floor, share_text(floor)) for _, floor in known)
-    told = tr("{held}; noise floor {floors}", held=held, floors=floors)
-    if not wrong:
-        return tr("{clauses}.", clauses=told)
-    doubt = DOUBT_OF_EACH if len(known) > 1 else DOUBT
-    return tr("{clauses}.", clauses=clauses((told, tr(doubt))))
-
-
-def _unknown_floor(verdicts: Sequence[Verdict], every: str) -> Iterator[str]:
-    """That there is no noise floor, and how far apart the same link lay all the same."""
-    if every:
-        yield tr("noise floor unknown, none of {every} has an interval", every=every)
-    else:
-        yield tr("noise floor unknown, no interval")
-    if apart := [abs(verdict.ratio.centre - 1) for verdict in verdicts if verdict.ratio]:
-        yield tr("as far as seen, it lay at most {share} from itself", share=share_text(max(apart)))
-
-
-def floor_text(verdicts: Sequence[Verdict], noun: str = "case") -> str:
-    """What the A/A control of some verdicts says, or that there is none."""
-    found = [(verdict.comparison, verdict.control) for verdict in verdicts if verdict.control]
-    if not found:
-        return tr(NO_FLOOR)
-    own = any(control.comparison.a in (asked.a, asked.b) for asked, control in found)
-    told = control_text([control for _, control in found], noun)
-    return tr(CONTROL if own else CONTROL_ELSEWHERE, found=told)
-
-
-def _held_text(n: int, every: str, wrong: Sequence[str]) -> str:
-    """In how many cases of a control the interval contains 1, as it should.
-
-    Args:
-        n: how many.
-        every: all cases, counted; empty if there is one.
-        wrong: cases where it does not.
-    """
-    if not every:
-        return tr("the interval excludes 1") if wrong else tr("the interval contains 1")
-    held = tr("the interval contains 1 in {n} of {every}", n=n, every=every)
-    return tr("{held}, not in {cases}", held=held, cases=listed(wrong)) if wrong else held
 
 
 def card(answer: Answer) -> Html:

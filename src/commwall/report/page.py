@@ -6,10 +6,10 @@ Layer: report. Reads index, plan and records of the campaign through `commwall.a
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis.breakeven import BreakEven, break_even
-from commwall.analysis.census import Census, census_tables
 from commwall.analysis.result import Analysis, analyse_campaign
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.breakeven import BreakEven, break_even
+from commwall.analysis.tables.census import Census, census_tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import ENGLISH, speak
 from commwall.records.layout import Layout
 from commwall.report.style import Look, looks_of
@@ -31,7 +31,7 @@ class Page:
     @property
     def on_gpus(self) -> bool:
         """Whether the campaign measures GPUs, as its plan says."""
-        plan = self.analysis.evidence.plan
+        plan = self.analysis.plan
         return any(platform.device == "cuda" for platform in (plan.platforms if plan else ()))
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.facts import GPU_FIELDS, matrix_of
-from commwall.language.translate import clauses, listed, quantity_text, tr, tr_later
+from commwall.analysis.values.facts import GPU_FIELDS, matrix_of
+from commwall.language.translate import capital, clauses, listed, quantity_text, tr, tr_later
 from commwall.report.html import Html, bullets, joined, paragraph, table
-from commwall.report.overview import capital
 from commwall.report.page import Page
 from commwall.report.switch import switched_off_lines
 from commwall.schema.plan import PlannedPlatform, PlannedSuite
@@ -128,7 +127,7 @@ def software(page: Page) -> Html:
 
 def treatments(page: Page) -> Html:
     """What was compared: each treatment, what it stands for, and what not."""
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     switch = [*switched_off_lines(page.analysis)]
     rows = [
         _treatment_row(page, platform, switched_off=bool(switch))
@@ -142,7 +141,7 @@ def treatments(page: Page) -> Html:
 
 def left_out(page: Page) -> Html:
     """What the campaign file asks for and this machine does not allow."""
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     lines = [f"{item.what}: {item.reason}" for item in (plan.left_out if plan else ())]
     if not lines:
         return paragraph(tr("Nothing that the campaign asks for was left out of the plan."))
@@ -167,7 +166,7 @@ def differences(page: Page) -> Html:
 
 def orders(page: Page) -> Html:
     """In which order each round visits the platforms."""
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     suites = [suite for suite in (plan.suites if plan else ()) if suite.orders]
     if not suites:
         return paragraph(tr("The plan has no rounds."), "missing")
@@ -183,7 +182,7 @@ def _drift_texts(page: Page) -> Iterator[str]:
     rounds: dict[str, set[int]] = {}
     for record in page.analysis.evidence.records:
         rounds.setdefault(record.id.suite, set()).add(record.id.round)
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     compared = [
         s.suite for s in (plan.suites if plan else ()) if len(s.orders[:1] and s.orders[0]) > 1
     ]

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from commwall.analysis.tables import Tables
+from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import tr, tr_later
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.style import Look, new_figure, platform_legend, title_figure, value_axis

@@ -58,7 +58,7 @@ class RecordsOf:
 def records_of(analysis: Analysis) -> RecordsOf:
     """What a page about several campaigns tells of the records of one."""
     records = analysis.evidence.records
-    return RecordsOf(analysis.evidence.index.campaign, len(records), records_digest(records))
+    return RecordsOf(analysis.campaign, len(records), records_digest(records))
 
 
 def campaigns(rests_on: Iterable[RecordsOf]) -> Html:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from commwall.analysis.gaps import rounds_text
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import listed, tr
 from commwall.schema.case import SuiteName
 from commwall.schema.plan import Comparison

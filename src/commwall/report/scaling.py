@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from commwall.analysis.scaling.tables import Scaling
-from commwall.analysis.wording import share_text, signed_share_text, span_text
-from commwall.language.translate import around_text, quantity_text, tr, tr_later
+from commwall.analysis.verdicts.wording import share_text, signed_share_text
+from commwall.language.translate import around_text, quantity_text, span_text, tr, tr_later
 from commwall.report.html import Group, Html, bullets, grouped_table, joined, paragraph
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS

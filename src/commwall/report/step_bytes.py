@@ -26,7 +26,7 @@ def by_place(page: Page, suite: SuiteName, quantity: Quantity) -> dict[Place, "p
         (str(case), str(label)): values["value"]
         for (case, label), values in rows[own].groupby(["case", "label"], sort=False)
     }
-    plan = page.analysis.evidence.plan
+    plan = page.analysis.plan
     cases = [name for planned in plan.suites for name in planned.cases] if plan else []
     return dict(sorted(found.items(), key=lambda item: cases.index(item[0][0])))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from commwall.analysis.result import Analysis
-from commwall.analysis.wording import share_text
+from commwall.analysis.verdicts.wording import share_text
 from commwall.language.translate import quantity_text, tr
 from commwall.records.hardware import read_achieved
 from commwall.report.html import Html, paragraph

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from commwall.analysis.trends import Point, Trend
-from commwall.language.translate import quantity_text, tr, tr_later
+from commwall.language.translate import capital, quantity_text, tr, tr_later
 from commwall.report.style import INK, MUTED, Look, looks_of, new_figure, title_figure
 
 _PANEL_IN = 1.35
@@ -58,7 +58,7 @@ def trend_figure(trends: Sequence[Trend]) -> Figure:
     _name_versions(axes_of[0], marks)
     _legend(figure, axes_of)
     quantity = trends[0].quantity
-    label = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    label = capital(quantity.label)
     words = tr("{quantity} over time", quantity=label)
     title_figure(figure, words, emulated=any(trend.emulated for trend in trends))
     return figure

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from commwall.analysis.result import Analysis, readable_campaigns
+from commwall.analysis.result import Analysis, analyse_campaigns
 from commwall.analysis.trends import VERSIONS, Point, Trend, trends
 from commwall.language.translate import (
     ENGLISH,
@@ -81,12 +81,15 @@ def open_trends(root: str | Path, confidence: float, language: str | None = None
     unread: list[str] = []
 
     def analyses() -> Iterator[Analysis]:
-        for _, analysis in readable_campaigns(layout, confidence, unread):
-            read.append(records_of(analysis))
-            yield analysis
+        for found in analyse_campaigns(layout, confidence):
+            if isinstance(found, str):
+                unread.append(found)
+            else:
+                read.append(records_of(found))
+                yield found
 
-    found = trends(analyses())
-    return TrendsPage(found, confidence, tuple(read), tuple(unread))
+    lines = trends(analyses())
+    return TrendsPage(lines, confidence, tuple(read), tuple(unread))
 
 
 def headline(page: TrendsPage) -> Html:

@@ -19,9 +19,8 @@ from commwall.analysis.whatif.words import (
     percents_text,
     seconds_text,
 )
-from commwall.analysis.wording import span_text
 from commwall.judge.facts import facts_root
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.model.estimates import Estimate
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page

@@ -1,6 +1,6 @@
 """What a user edits: config/config.yaml and config/campaigns/*.yaml.
 
-Layer: schema. Models only; `commwall.measure.configuration` reads the files.
+Layer: schema. Models only; `commwall.measure.planning.configuration` reads the files.
 """
 
 from typing import Annotated, Literal, Self

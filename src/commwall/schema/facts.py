@@ -4,6 +4,7 @@ Layer: schema. Models only; `config/facts/*.yaml` is read by those who need it.
 """
 
 import datetime
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import RootModel
@@ -102,6 +103,11 @@ class GpuFactsFile(RootModel[dict[str, GpuPeaks]]):
     def of(self, name: str) -> GpuPeaks | None:
         """Peaks of the GPU of that name; None if it is unknown. No other GPU stands in."""
         return next((peaks for peaks in self.root.values() if name in peaks.names), None)
+
+    def of_all(self, names: Iterable[str]) -> GpuPeaks | None:
+        """Peaks of GPUs that all have one name; None if they have several, or it is unknown."""
+        own = list(dict.fromkeys(names))
+        return self.of(own[0]) if len(own) == 1 else None
 
 
 class LinkRates(Model):

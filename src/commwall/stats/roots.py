@@ -12,10 +12,10 @@ _HALVINGS = 200
 
 
 def bisect(function: Function, low: float, high: float) -> float:
-    """A number between two at which a continuous function changes its sign.
+    """A number between two at which a continuous function is 0.
 
     Args:
-        function: of other signs at the two ends.
+        function: of other signs at the two ends, or 0 at one of them.
         low: one end.
         high: the other.
 
@@ -25,6 +25,8 @@ def bisect(function: Function, low: float, high: float) -> float:
     below, above = function(low), function(high)
     if below * above > 0:
         raise ValueError(f"no change of sign between {low:g} and {high:g}")
+    if below == 0 or above == 0:  # halving would only creep towards that end
+        return low if below == 0 else high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if middle in (low, high):
@@ -64,13 +66,9 @@ def nearest_change(function: Function, start: float, places: Sequence[float]) ->
 
 def _first(function: Function, start: float, places: list[float], rises: bool) -> Change | None:
     """The first change on the way from a number over some places."""
-    last, value = start, function(start)
-    sign = value > 0
+    last, sign = start, function(start) > 0
     for place in places:
-        here = function(place)
-        if (here > 0) != sign:
-            # Where one end is 0 itself, halving would only creep towards it.
-            at = last if value == 0 else place if here == 0 else bisect(function, last, place)
-            return Change(at, rises)
-        last, value = place, here
+        if (function(place) > 0) != sign:
+            return Change(bisect(function, last, place), rises)
+        last = place
     return None

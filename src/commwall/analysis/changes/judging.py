@@ -26,9 +26,10 @@ from commwall.analysis.names import (
     STRATEGY_TOKENS,
     UNMITIGATED,
     Quantity,
+    treatments_compared,
 )
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.records.changed import obstacles, told_changes
 from commwall.schema.case import SuiteName
@@ -103,13 +104,13 @@ def _value_cell(two: Two, match: Match, platform: str, quantity: Quantity) -> Ch
 def _ratio_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
     """Ratios that both campaigns ask for."""
     for match in cases:
-        for pair in two.before.plan.comparisons:
+        for pair in treatments_compared(two.before.plan):
             for quantity in _speeds(two, match):
                 before, after = (
                     side.verdict(match.suite, name, quantity, (pair.a, pair.b)) if name else None
                     for side, name in zip(two.sides, match.names, strict=True)
                 )
-                if before and after and not pair.control:
+                if before and after:
                     cell = _blank(two, match, quantity, pair.a, pair.b)
                     yield _ratio_cell(two, match, cell, before, after)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from commwall.analysis.names import Quantity, compared_platforms
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.verdicts.judging import Verdict
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import PlanError
 from commwall.schema.plan import Plan
@@ -106,7 +106,7 @@ def side_of(analysis: Analysis) -> Side:
     Raises:
         PlanError: if its plan cannot be read, or it has no readable record.
     """
-    plan, index = analysis.evidence.plan, analysis.evidence.index
+    plan, index = analysis.plan, analysis.evidence.index
     if plan is None:
         raise PlanError(
             "cannot read a plan", where=f"results/{index.campaign}", found="; ".join(index.problems)

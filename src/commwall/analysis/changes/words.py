@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from statistics import geometric_mean
 
 from commwall.analysis.names import Quantity
-from commwall.analysis.verdicts import Effect
-from commwall.analysis.wording import between_text, effect_text, share_text
-from commwall.language.translate import listed, quantity_text, tr, tr_later, trn
+from commwall.analysis.verdicts.judging import Effect
+from commwall.analysis.verdicts.wording import effect_text, share_text
+from commwall.language.translate import between_text, listed, quantity_text, tr, tr_later, trn
 from commwall.schema.change import CampaignChange, ChangedCell, ToldChange
 from commwall.schema.units import significant
 

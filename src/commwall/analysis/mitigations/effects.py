@@ -26,15 +26,15 @@ from commwall.analysis.mitigations.turns import (
     workload_key,
     workload_round,
 )
-from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
+from commwall.analysis.names import step_time, treatments_compared
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.inputs import MeasuredStep, measured_step
+from commwall.analysis.values.cells import Cell
 from commwall.language.translate import tr, tr_later
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.record import Record
-from commwall.stats.intervals import Interval, mean_interval
+from commwall.stats.intervals import Interval
 from commwall.stats.paired import PairedRatio, paired_ratio
 
 NO_FASTER = tr_later("the campaign compares this platform with no faster one")
@@ -120,17 +120,15 @@ class _Known:
     """What a campaign knows besides the mitigations themselves."""
 
     def __init__(self, analysis: Analysis) -> None:
-        plan = analysis.evidence.plan
-        seed = plan.seed if plan else 0
+        confidence, seed = analysis.confidence, analysis.seed
         self.names = analysis.names
         self.paired: Callable[..., PairedRatio] = partial(
-            paired_ratio, confidence=analysis.confidence, seed=seed
+            paired_ratio, confidence=confidence, seed=seed
         )
-        self.interval = partial(mean_interval, confidence=analysis.confidence, seed=seed)
-        self.prices = PriceList(analysis.cells, confidence=analysis.confidence, seed=seed)
-        asked = [pair for pair in plan.comparisons if not pair.control] if plan else []
-        self.faster = {pair.b: pair.a for pair in reversed(asked)}
-        self.turns = Turns(plan, analysis.cells)
+        self.interval = partial(analysis.interval, logs=False)
+        self.prices = PriceList(analysis.cells, confidence=confidence, seed=seed)
+        self.faster = {pair.b: pair.a for pair in reversed(treatments_compared(analysis.plan))}
+        self.turns = Turns(analysis.plan, analysis.cells)
         self.trained = _trained(analysis.cells)
 
 
@@ -168,8 +166,7 @@ def _recovered(known: _Known, own: tuple[Turn, ...], fast: str) -> Share | str:
             "no round has the workload on {fast}, or it was not faster there",
             fast=known.names.get(fast, fast),
         )
-    around = known.interval(shares) if len(set(shares)) > 1 else None
-    return Share(tuple(shares), around)
+    return Share(tuple(shares), known.interval(shares))
 
 
 def _energy(known: _Known, own: tuple[Turn, ...]) -> PairedRatio | str:
@@ -208,7 +205,7 @@ def _trained(cells: Iterable[Cell]) -> dict[Key, Trained]:
         if cell.refusals or not isinstance(cell.record.case, TrainingCase):
             continue
         values = cell.derived.values
-        steps = {leg: values.get(Quantity("step_time_s", leg)) for leg in LEGS}
+        steps = {leg: values.get(step_time(leg)) for leg in LEGS}
         legs = {leg: value for leg, value in steps.items() if value is not None}
         step = measured_step(cell)
         if len(legs) == len(LEGS):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal
 
-from commwall.analysis.pairs import Cell
-from commwall.analysis.readings import all_values
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.readings import all_values
 from commwall.language.translate import tr_later
 from commwall.schema.base import canonical_json
 from commwall.schema.case import Leg

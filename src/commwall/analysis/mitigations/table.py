@@ -1,24 +1,22 @@
 """The table of mitigations: one row for each mitigation, workload and platform.
 
-Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes it too.
+Layer: analysis. Reads and writes no file; `commwall.analysis.tables.files` writes it too.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
-from commwall.analysis.columns import platform_columns
 from commwall.analysis.mitigations.effects import Effect, Share, effects, gains
 from commwall.analysis.mitigations.prices import UNPRICED
 from commwall.analysis.mitigations.words import tried_text, workload_text
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.frame import frame
+from commwall.analysis.tables.kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
+from commwall.analysis.tables.rows import Row, platform_columns
 from commwall.language.translate import tr
 from commwall.stats.paired import PairedRatio
-
-Row = dict[str, Any]
 
 COLUMNS: dict[str, dict[str, str]] = {
     "mitigations": {
@@ -80,8 +78,7 @@ def mitigation_tables(analysis: Analysis) -> MitigationTables:
 def mitigation_table(analysis: Analysis) -> pd.DataFrame:
     """Every mitigation that a usable round has, those without a price too."""
     rows = [_row(effect, analysis) for effect in effects(analysis)]
-    kinds = COLUMNS["mitigations"]
-    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+    return frame(rows, COLUMNS["mitigations"])
 
 
 def _row(effect: Effect, analysis: Analysis) -> Row:

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.mitigations.record_values import Timing, timing
-from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
+from commwall.analysis.names import step_time
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.mitigated import Timing, timing
 from commwall.schema.base import canonical_json
 from commwall.schema.case import TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.plan import Plan, PlannedPlatform
-from commwall.schema.treatment import EmulatedLink, NcclVariables
+from commwall.schema.treatment import EmulatedLink
+from commwall.schema.variables import nccl_variables
 from commwall.schema.workload import Workload
 
 Settings = tuple[tuple[str, str], ...]
@@ -123,8 +124,7 @@ def _stage(platform: PlannedPlatform) -> tuple[object, ...]:
 
 
 def _variables(platform: PlannedPlatform) -> dict[str, str]:
-    treatment = platform.treatment
-    return treatment.variables if isinstance(treatment, NcclVariables) else {}
+    return nccl_variables(platform.treatment)
 
 
 def plain_timings(cells: Iterable[Cell]) -> dict[Key, Timing]:
@@ -135,7 +135,7 @@ def plain_timings(cells: Iterable[Cell]) -> dict[Key, Timing]:
     trained: dict[Key, Timing] = {}
     for cell in cells:
         sides, case = _sides(cell), cell.record.case
-        step_s = cell.derived.values.get(Quantity("step_time_s", "full"))
+        step_s = cell.derived.values.get(step_time("full"))
         if sides:
             key = (cell.record.id.platform, *workload_round(cell))
             found.setdefault(key, []).append(sides[0])

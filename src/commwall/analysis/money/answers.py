@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commwall.analysis.names import MEAN_POWER, PRIMARY, is_emulated
-from commwall.analysis.overall import comparisons, why_unused
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import comparisons, why_unused
 from commwall.economics.files import read_scenario
 from commwall.economics.judging import Judged, judge
 from commwall.economics.scenario import Scenario
@@ -68,7 +68,7 @@ def money_of_campaign(
     Raises:
         ConfigError: if the assumptions are malformed, or there is no such comparison.
     """
-    plan, found = analysis.evidence.plan, comparisons(analysis)
+    plan, found = analysis.plan, comparisons(analysis)
     if sides is not None:
         found = [each for each in found if (each.a, each.b) == sides]
     if plan is None or (sides and not found):
@@ -151,7 +151,7 @@ def _no_comparison(analysis: Analysis, sides: tuple[str, str] | None) -> ConfigE
     known = ", ".join(f"--a {c.a} --b {c.b}" for c in comparisons(analysis))
     return ConfigError(
         "there is no such comparison to judge",
-        where=analysis.evidence.index.campaign,
+        where=analysis.campaign,
         found=" against ".join(sides) if sides else "a plan that cannot be read",
         expected=known or "a campaign that compares platforms",
     )

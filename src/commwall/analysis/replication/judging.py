@@ -9,8 +9,8 @@ from statistics import geometric_mean
 from typing import Literal
 
 from commwall.analysis.names import Quantity
-from commwall.analysis.pairs import Cell
-from commwall.analysis.verdicts import Verdict
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import clauses, tr
 from commwall.records.comparable import Difference
 from commwall.records.replicable import obstacles, same_devices, told_differences

@@ -16,9 +16,11 @@ from commwall.analysis.names import (
     SPEEDUP,
     STRATEGY_TOKENS,
     Quantity,
+    treatments_compared,
 )
-from commwall.analysis.pairs import Cell
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.cells import Cell
+from commwall.records.layout import path_in_campaign
 from commwall.records.predictions import PredictionError
 from commwall.schema.case import SuiteName
 from commwall.schema.predictions import (
@@ -53,10 +55,10 @@ def predict(analysis: Analysis) -> Predictions:
     Raises:
         PredictionError: if records are missing, or nothing can be predicted.
     """
-    plan, index = analysis.evidence.plan, analysis.evidence.index
+    plan, index = analysis.plan, analysis.evidence.index
     if plan is None or index.gaps:
         raise _incomplete(analysis)
-    compared = {side for pair in plan.comparisons if not pair.control for side in (pair.a, pair.b)}
+    compared = {side for each in treatments_compared(plan) for side in (each.a, each.b)}
     cells = [c for c in analysis.cells if c.record.id.platform in compared and not c.refusals]
     found = [*_ratios(analysis), *_values(analysis, cells, compared)]
     predicted = tuple(item for item in found if isinstance(item, Predicted))
@@ -67,7 +69,9 @@ def predict(analysis: Analysis) -> Predictions:
         digest="",
         campaign=plan.id,
         confidence=analysis.confidence,
-        records={_path(record): record.digest for record in analysis.evidence.records},
+        records={
+            path_in_campaign(record.id): record.digest for record in analysis.evidence.records
+        },
         predicted=predicted,
         absent=absent,
     ).sealed()
@@ -93,7 +97,7 @@ def _ratios(analysis: Analysis) -> Iterator[Predicted | NotPredicted]:
 def _values(
     analysis: Analysis, cells: Sequence[Cell], compared: set[str]
 ) -> Iterator[Predicted | NotPredicted]:
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     assert plan is not None  # `predict` has seen to it
     places = [
         (suite.suite, case, platform)
@@ -139,12 +143,6 @@ def _predicted(
 
 def _place(record: Record) -> tuple[str, str, str]:
     return record.id.suite, record.id.case, record.id.platform
-
-
-def _path(record: Record) -> str:
-    """Where a record lies below its campaign's folder."""
-    where = record.id
-    return f"records/{where.platform}/{where.suite}/{where.case}/r{where.round:02d}.json"
 
 
 def _incomplete(analysis: Analysis) -> PredictionError:

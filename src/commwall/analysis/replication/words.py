@@ -4,16 +4,14 @@ Layer: analysis. Reads no file.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from commwall.analysis.names import Quantity
 from commwall.analysis.replication.judging import LEAST_INSIDE, Count, JudgedCell, Replication
 from commwall.analysis.result import Analysis
-from commwall.analysis.wording import between_text
-from commwall.language.translate import clauses, listed, quantity_text, tr, tr_later
+from commwall.analysis.tables.rows import Row
+from commwall.language.translate import between_text, clauses, listed, quantity_text, tr, tr_later
 from commwall.records.replicable import MUST_AGREE, TOLD
 
-Row = dict[str, Any]
 HEADLINES = {
     True: tr_later(
         "This replication agrees with {published}: {inside} of {judged} ratios ({share}) lie "

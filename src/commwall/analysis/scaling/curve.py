@@ -6,20 +6,18 @@ launches enters it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import geometric_mean
 
-from commwall.analysis.columns import Row
-from commwall.analysis.names import PRIMARY, Quantity, is_emulated
-from commwall.analysis.pairs import Cell
-from commwall.analysis.readings import training_case
+from commwall.analysis.names import PRIMARY, Quantity, is_emulated, step_time
 from commwall.analysis.result import Analysis
+from commwall.analysis.tables.rows import Row, mean_columns
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.readings import training_case
 from commwall.records.ladders import Ladder
 from commwall.schema.plan import PlannedPlatform
-from commwall.stats.intervals import geometric_interval
 
 EFFICIENCY = Quantity("scaling_efficiency")
 BUSBW = Quantity("exchange_busbw_bytes_per_s")
-SINGLE = Quantity("step_time_s", "single")
+SINGLE = step_time("single")
 _MEASURED = (
     ("samples_per_s", PRIMARY),
     ("efficiency", EFFICIENCY),
@@ -30,7 +28,7 @@ _MEASURED = (
 
 def curve_rows(analysis: Analysis, links: Mapping[str, Ladder]) -> Iterator[Row]:
     """Table `scaling`: for each training case and link one process alone, then each platform."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     training = [suite for suite in plan.suites if suite.suite == "training"] if plan else []
     for suite in training:
         for case in suite.cases:
@@ -44,7 +42,7 @@ def _case_rows(
     analysis: Analysis, link: str, case: str, platforms: Sequence[PlannedPlatform]
 ) -> Iterator[Row]:
     place = {
-        "campaign": analysis.evidence.index.campaign,
+        "campaign": analysis.campaign,
         "link": link,
         "emulated": is_emulated(platforms[0]),
         "case": case,
@@ -92,16 +90,4 @@ def _together(analysis: Analysis, cells: Sequence[Cell]) -> Row:
 
 
 def _mean(analysis: Analysis, name: str, values: Sequence[float]) -> Row:
-    """Geometric mean of the rounds with its interval, where they have one."""
-    plan = analysis.evidence.plan
-    spread = max(values) > min(values)
-    around = (
-        geometric_interval(values, confidence=analysis.confidence, seed=plan.seed)
-        if plan and spread
-        else None
-    )
-    return {
-        name: geometric_mean(values),
-        f"{name}_low": around.low if around else None,
-        f"{name}_high": around.high if around else None,
-    }
+    return mean_columns((name, f"{name}_low", f"{name}_high"), values, analysis)

@@ -9,7 +9,6 @@ miss shows what more processes share: a switch, bridges of the host, memory, pow
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.links import PlatformLink
 from commwall.analysis.steps.predictions import (
@@ -22,6 +21,7 @@ from commwall.analysis.steps.predictions import (
     with_intervals,
 )
 from commwall.analysis.steps.rows import prediction_columns
+from commwall.analysis.tables.rows import Row
 from commwall.language.translate import tr
 from commwall.records.ladders import Ladder
 from commwall.schema.plan import Plan, PlannedPlatform
@@ -32,13 +32,13 @@ Step = tuple[PlannedPlatform, PlannedPlatform]
 
 def fewer_rows(analysis: Analysis, links: Mapping[str, Ladder]) -> Iterator[Row]:
     """Table `scaled_steps`: one row for each link, case and pair of numbers of processes."""
-    plan, models = analysis.evidence.plan, analysis.steps
+    plan, models = analysis.plan, analysis.steps
     for link, ladder in links.items():
         assert plan and models  # else there is no link of several sizes
         ranks = {platform.name: platform.world_size for platform in ladder.platforms}
         for own in predict_ladder(ladder, plan, models, analysis.confidence):
             row = {
-                "campaign": analysis.evidence.index.campaign,
+                "campaign": analysis.campaign,
                 "link": link,
                 "case": own.place.case,
                 "source": own.place.source,

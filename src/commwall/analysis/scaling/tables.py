@@ -1,20 +1,19 @@
 """Tidy tables about growing numbers of processes.
 
-Layer: analysis. Reads and writes no file; `commwall.analysis.files` writes them too.
+Layer: analysis. Reads and writes no file; `commwall.analysis.tables.files` writes them too.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
 
-from commwall.analysis.column_kinds import COUNT, NUMBER, TEXT, TRUTH
-from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.scaling.curve import curve_rows
 from commwall.analysis.scaling.fewer import fewer_rows
 from commwall.analysis.scaling.links import named_ladders
 from commwall.analysis.steps.columns import PREDICTION
+from commwall.analysis.tables.frame import frame
+from commwall.analysis.tables.kinds import COUNT, NUMBER, TEXT, TRUTH
 
 COLUMNS: dict[str, dict[str, str]] = {
     "scaling": {
@@ -69,13 +68,9 @@ class Scaling:
 
 def scaling_tables(analysis: Analysis) -> Scaling:
     """Both tables; without a link of several sizes they have no rows."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     found = named_ladders(plan) if plan else {}
     return Scaling(
-        _frame("scaling", curve_rows(analysis, found)),
-        _frame("scaled_steps", fewer_rows(analysis, found)),
+        frame(curve_rows(analysis, found), COLUMNS["scaling"]),
+        frame(fewer_rows(analysis, found), COLUMNS["scaled_steps"]),
     )
-
-
-def _frame(name: str, rows: Iterable[Row]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=list(COLUMNS[name])).astype(COLUMNS[name])

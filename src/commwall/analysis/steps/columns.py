@@ -1,9 +1,9 @@
-"""Columns of the tables about the model of a step; part of `commwall.analysis.columns`.
+"""Columns of the tables about the model of a step; part of `commwall.analysis.tables.columns`.
 
 Layer: analysis. Reads and writes no file.
 """
 
-from commwall.analysis.column_kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
+from commwall.analysis.tables.kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 
 PREDICTION = {
     "n": COUNT,

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from commwall.analysis.names import EXCHANGE_COST, Quantity, is_emulated
-from commwall.analysis.pairs import Cell
-from commwall.analysis.readings import alike, gap_reason, measured, typical_s
+from commwall.analysis.names import EXCHANGE_COST, is_emulated, step_time
 from commwall.analysis.steps.links import Links, platform_links
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.readings import alike, gap_reason, measured, typical_s
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
@@ -127,7 +127,7 @@ def _admitted_step(cell: Cell) -> MeasuredStep | str:
 
 def _step_s(cell: Cell, leg: Leg) -> float | str:
     """Step time of a leg [s], or why there is none."""
-    quantity = Quantity("step_time_s", leg)
+    quantity = step_time(leg)
     if quantity in cell.derived.values:
         return cell.derived.values[quantity]
     return cell.derived.absent.get(quantity, tr("leg {leg} was not measured", leg=leg))

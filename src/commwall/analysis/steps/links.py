@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 
 from commwall.analysis.names import OPERATION_TIME
-from commwall.analysis.pairs import Cell
-from commwall.analysis.points import points
-from commwall.analysis.readings import alike, measured, typical_s
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.operations import points
+from commwall.analysis.values.readings import alike, measured, typical_s
 from commwall.language.translate import tr
 from commwall.model.sweep import UNKNOWN, Contention, Link, Sweep
 from commwall.schema.case import CollectivesCase

@@ -13,10 +13,10 @@ from itertools import cycle, permutations
 from statistics import geometric_mean
 from typing import Literal
 
-from commwall.analysis.pairs import Cell
 from commwall.analysis.steps.fits import FittedStep, fit_steps, mean_traits
 from commwall.analysis.steps.inputs import MeasuredStep, StepInputs, step_inputs
 from commwall.analysis.steps.links import PlatformLink, same_treatment
+from commwall.analysis.values.cells import Cell
 from commwall.language.translate import tr
 from commwall.model.sweep import Link
 from commwall.model.traits import Traits

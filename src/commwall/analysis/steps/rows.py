@@ -6,14 +6,14 @@ Layer: analysis. Reads no file.
 from collections.abc import Iterator
 from statistics import fmean, geometric_mean
 
-from commwall.analysis.columns import Row, platform_columns
-from commwall.analysis.readings import training_case
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.fits import FittedStep, mean_traits
 from commwall.analysis.steps.inputs import MeasuredStep, Steps
 from commwall.analysis.steps.links import PlatformLink
 from commwall.analysis.steps.predictions import StepPrediction, Unpredicted
 from commwall.analysis.steps.transfers import transfers
+from commwall.analysis.tables.rows import Row, platform_columns
+from commwall.analysis.values.readings import training_case
 from commwall.model.traits import Traits
 from commwall.schema.case import TrainingCase
 
@@ -26,7 +26,7 @@ def predicted_step_rows(analysis: Analysis) -> Iterator[Row]:
     for own in analysis.steps.predictions if analysis.steps else ():
         place = own.place
         row = {
-            "campaign": analysis.evidence.index.campaign,
+            "campaign": analysis.campaign,
             "case": place.case,
             "source": place.source,
             "target": place.target,

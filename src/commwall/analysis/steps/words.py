@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
-from commwall.analysis.columns import Row
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.predictions import StepPrediction, Unpredicted
+from commwall.analysis.tables.rows import Row
 from commwall.language.translate import tr, tr_later
 
 Prediction = StepPrediction | Unpredicted
@@ -67,7 +67,7 @@ def prediction_error_rows(analysis: Analysis) -> Iterator[Row]:
 
 def _once(analysis: Analysis, found: Sequence[Prediction]) -> Sequence[Prediction]:
     """Predictions without those that a second launch of one treatment repeats."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     again = {pair.b for pair in plan.comparisons if pair.control} if plan else set()
     return [each for each in found if not again & {each.place.source, each.place.target}] or found
 
@@ -115,7 +115,7 @@ def _off(said_s: float, measured_s: float) -> float:
 def _head(analysis: Analysis, way: tuple[str, str] | None, *, control: bool) -> Row:
     source, target = way or (None, None)
     return {
-        "campaign": analysis.evidence.index.campaign,
+        "campaign": analysis.campaign,
         "source": source,
         "target": target,
         "control": control,

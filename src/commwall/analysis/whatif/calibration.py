@@ -6,23 +6,26 @@ Layer: analysis. Reads no file. Only admitted records count.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from commwall.analysis.derive import MFU
-from commwall.analysis.links import LinkFit, fit_link
-from commwall.analysis.names import OVERLAP, Quantity
-from commwall.analysis.pairs import Cell
+from commwall.analysis.names import Quantity, treatments_compared
 from commwall.analysis.result import Analysis
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.legs import (
+    COMM,
+    FULL,
+    hidden_share_of,
+    without_exchange_s,
+)
+from commwall.analysis.values.link_fits import LinkFit, fit_link
+from commwall.analysis.values.readings import gradient_bytes
+from commwall.analysis.values.training import MFU
 from commwall.analysis.whatif.assumptions import Facts
 from commwall.analysis.whatif.offers import Offer
 from commwall.analysis.whatif.trained import Trained, hidden_of, mfu_of
 from commwall.model.estimates import Estimate
-from commwall.model.overlap import hidden_share
 from commwall.model.update import UPDATE_BYTES, packing_bytes
 from commwall.schema.case import CollectivesCase, ModelName, TrainingCase
 from commwall.schema.errors import ConfigError
 
-FULL, NOSYNC, PACKED, COMM = (
-    Quantity("step_time_s", leg) for leg in ("full", "nosync", "packed", "comm")
-)
 EXCHANGE = Quantity("exchange_busbw_bytes_per_s")
 TRANSFORMERS: frozenset[ModelName] = frozenset({"bert", "gpt", "transformer_xl", "vit"})
 """Families of equal layers of one width, as those that `whatif` has formulas for. Convolutions, and
@@ -90,38 +93,14 @@ def calibrate(analysis: Analysis, case: str | None = None) -> Calibration:
     wanted = _is_transformer if case is None else _is_case(cells, case)
     trained = [cell for cell in cells if wanted(cell)]
     links = dict(_links(cells, trained, analysis))
-    plan = analysis.evidence.plan
-    real = [each for each in (plan.comparisons if plan else ()) if not each.control]
+    real = treatments_compared(analysis.plan)
     return Calibration(
-        campaign=analysis.evidence.index.campaign,
+        campaign=analysis.campaign,
         trained=tuple(each for cell in trained for each in _trained(cell, analysis)),
         links=links,
         compared=tuple(n for n in links if any(n in (each.a, each.b) for each in real)),
         gpus=tuple(dict.fromkeys(name for cell in cells for name in gpu_names(cell))),
     )
-
-
-def alone(cell: Cell) -> float | None:
-    """Step without exchange, the packing of buckets included where it was measured [s]."""
-    values = cell.derived.values
-    return values.get(PACKED) or values.get(NOSYNC)
-
-
-def gradient_bytes(cell: Cell) -> int:
-    """Gradients that a record exchanges; 0 where it does not say [byte]."""
-    runtime = cell.record.software.runtime
-    return sum(runtime.bucket_bytes) if runtime else 0
-
-
-def hidden_share_of(cell: Cell) -> float | None:
-    """Overlap of a record as `commwall.model.overlap` defines it.
-
-    None where a leg lacks, and where its legs cannot be compared.
-    """
-    values, alone_s = cell.derived.values, alone(cell)
-    if alone_s is None or not {FULL, COMM, OVERLAP} <= values.keys():
-        return None
-    return hidden_share(alone_s, values[COMM], values[FULL] - alone_s)
 
 
 def gpu_names(cell: Cell) -> tuple[str, ...]:
@@ -166,12 +145,12 @@ def _compute_mfu(cell: Cell, analysis: Analysis) -> float | None:
 
     So that a step of the model is the measured one; without leg packed, overlap has the packing.
     """
-    values, alone_s = cell.derived.values, alone(cell)
-    kinds = [analysis.facts.gpus.of(name) for name in set(gpu_names(cell))]
-    rate = kinds[0].memory_bytes_per_s if len(kinds) == 1 and kinds[0] else None
+    values, alone_s = cell.derived.values, without_exchange_s(cell)
+    own = analysis.facts.gpus.of_all(gpu_names(cell))
+    rate = own.memory_bytes_per_s if own else None
     if not alone_s or not rate or not {MFU, FULL} <= values.keys():
         return None
-    gradients = gradient_bytes(cell)
+    gradients = gradient_bytes(cell.record)
     moved = UPDATE_BYTES * gradients / PARAMETER_BYTES + packing_bytes(gradients)
     return values[MFU] * values[FULL] / (alone_s - float(moved) / rate.value)
 
@@ -186,7 +165,7 @@ def _links(
         values = [c.derived.values for c in trained if c.record.id.platform == platform]
         exchanges = [each[EXCHANGE] for each in values if EXCHANGE in each]
         if fits:
-            campaign = analysis.evidence.index.campaign
+            campaign = analysis.campaign
             offer = _offer(name, fits, exchanges, own[0].record.platform.world_size, campaign)
             yield platform, replace(offer, joins=_domain(own[0], analysis))
 

@@ -52,14 +52,14 @@ def curve_lines(analysis: Analysis, answer: Answer) -> Iterator[Line]:
     if not found:
         yield Line(
             "place on the break-even curve", "none", "modelled",
-            f"{analysis.evidence.index.campaign} has no curve of so many GPUs, data parallel",
+            f"{analysis.campaign} has no curve of so many GPUs, data parallel",
         )  # fmt: skip
     for each in found:
         names = [analysis.names[side] for side in (each.contest.faster, each.contest.slower)]
         x = per_gb_span(each.s_per_byte.low, each.s_per_byte.high)
         yield Line(
             f"curve: gain of {' over '.join(names)}", gain_text(each.gain), "modelled",
-            f"read at {x} off the break-even curve of {analysis.evidence.index.campaign}, from "
+            f"read at {x} off the break-even curve of {analysis.campaign}, from "
             "nothing hidden to all that fits",
         )  # fmt: skip
         yield from (_crossing_line(each, gain) for gain in GAINS)

@@ -256,7 +256,7 @@ def _shares(each: Achieved, paths: frozenset[LinkPath], facts: Facts) -> Iterato
         gpu = facts.links.gpus.get(kind)
         slot = facts.links.slot_of(gpu)
         nvlink = gpu.nvlink_bytes_per_s.value if gpu and gpu.nvlink_bytes_per_s else None
-        nominal = nvlink if paths is NVLINK_PATHS else slot[1] if slot else None
+        nominal = nvlink if paths is NVLINK_PATHS else slot.bytes_per_s if slot else None
         if nominal:
             yield each.largest / nominal
 

@@ -6,11 +6,11 @@ Layer: analysis. Reads and writes no file.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from commwall.analysis.verdicts.wording import signed_share_text
 from commwall.analysis.whatif.answers import Answer, OverLink, Question, Way
 from commwall.analysis.whatif.calibration import Calibration
 from commwall.analysis.whatif.offers import Offer
-from commwall.analysis.wording import signed_share_text, span_text
-from commwall.language.translate import tr
+from commwall.language.translate import span_text, tr
 from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout, micro_batches
 from commwall.model.memory import ADAM, logit_bytes

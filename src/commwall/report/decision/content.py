@@ -8,11 +8,17 @@ and as a sheet to print (`sheet`). Every verdict is worded by the rules of `comm
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from commwall.analysis.names import PRIMARY, compared_platforms, display_names, is_emulated
-from commwall.analysis.overall import TOPICS, Topic, first_topics, overall_text, topic_verdicts
+from commwall.analysis.names import PRIMARY, any_emulated, compared_platforms, display_names
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
-from commwall.language.translate import tr, tr_later, trn
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import (
+    ENERGY,
+    Topic,
+    first_topics,
+    overall_text,
+    topic_verdicts,
+)
+from commwall.language.translate import capital, lowered, tr, tr_later, trn
 from commwall.report.decision.figure import Row, Sides, spread_evenly
 from commwall.report.decision.money import money_lines
 from commwall.report.decision.words import far_words, row_words, sure_lines
@@ -20,11 +26,10 @@ from commwall.report.energy import NOT_COUNTED
 from commwall.report.machines import machine_text
 from commwall.report.money import MoneyPage
 from commwall.report.narrative import measured_text, not_covered_lines
-from commwall.report.overview import Answer, capital, lowered, why_no_verdict
+from commwall.report.overview import Answer, why_no_verdict
 from commwall.report.provenance import records_digest
 from commwall.schema.plan import Comparison
 
-ENERGY = TOPICS[1]
 MOST_ANSWERS = 3
 """Comparisons that one page tells of; the summary has them all."""
 MOST_LINES = 12
@@ -90,6 +95,11 @@ class Asked:
     topic: Topic
     verdicts: list[Verdict]
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both platforms."""
+        return self.comparison.a, self.comparison.b
+
 
 def decide(money: MoneyPage, *, replicable: bool, file: str | None) -> Decision:
     """The report of a campaign.
@@ -104,7 +114,7 @@ def decide(money: MoneyPage, *, replicable: bool, file: str | None) -> Decision:
     foremost = every[0] if every else None
     rows = _rows(analysis, foremost) if foremost else ()
     return Decision(
-        campaign=analysis.evidence.index.campaign,
+        campaign=analysis.campaign,
         title=tr(analysis.evidence.index.title),
         question=_question(analysis, foremost),
         sides=tuple(_sides(analysis, every)),
@@ -121,7 +131,7 @@ def decide(money: MoneyPage, *, replicable: bool, file: str | None) -> Decision:
 
 def _plainly_named(analysis: Analysis) -> Analysis:
     """The same with names that tell apart what is compared, and not controls from it."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     if plan is None:
         return analysis
     kept = compared_platforms(plan)
@@ -146,8 +156,8 @@ def _names(analysis: Analysis, comparison: Comparison) -> tuple[str, str]:
 
 def _sides(analysis: Analysis, every: Sequence[Asked]) -> Iterator[str]:
     """What each side of the comparisons that are told is, in its treatment's own words."""
-    plan = analysis.evidence.plan
-    told = {side for e in every[:MOST_ANSWERS] for side in (e.comparison.a, e.comparison.b)}
+    plan = analysis.plan
+    told = {side for asked in every[:MOST_ANSWERS] for side in asked.sides}
     for platform in plan.platforms if plan else ():
         if platform.name in told:
             yield _named(analysis.names[platform.name], tr(platform.treatment.label.stands_for))
@@ -176,14 +186,9 @@ def _answer(analysis: Analysis, asked: Asked, details: tuple[str, ...]) -> Answe
 def _details(analysis: Analysis, asked: Asked) -> Iterator[str]:
     """By how much in other words, and how sure that is."""
     yield from far_words(asked.verdicts, analysis.names)
-    if _is_emulated(analysis, asked.comparison):
+    if any_emulated(analysis.plan, asked.sides):
         yield tr(EMULATED)
     yield from sure_lines(asked.verdicts, analysis.confidence, asked.topic.noun)
-
-
-def _is_emulated(analysis: Analysis, comparison: Comparison) -> bool:
-    plan, sides = analysis.evidence.plan, (comparison.a, comparison.b)
-    return plan is not None and any(is_emulated(plan.platform(side)) for side in sides)
 
 
 def _rows(analysis: Analysis, asked: Asked) -> tuple[Row, ...]:
@@ -197,7 +202,7 @@ def _axis(analysis: Analysis, asked: Asked, rows: Sequence[Row]) -> Sides:
         a=a,
         b=b,
         quantity=asked.topic.quantity,
-        emulated=_is_emulated(analysis, asked.comparison),
+        emulated=any_emulated(analysis.plan, asked.sides),
         left_out=sum(verdict.ratio is not None for verdict in asked.verdicts) - len(rows),
     )
 
@@ -228,7 +233,7 @@ def _named(name: str, what: str) -> str:
 
 def _impossible(analysis: Analysis) -> Iterator[str]:
     """How much of the campaign is for other machines; which, only engineers ask."""
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     if count := len(plan.left_out) if plan else 0:
         yield trn(
             "{n} thing that the campaign asks for does not exist on this machine: page Platforms.",
@@ -259,7 +264,7 @@ def _absent(analysis: Analysis) -> Iterator[str]:
 
 
 def _repeat(analysis: Analysis, file: str | None, *, replicable: bool) -> Iterator[Command]:
-    campaign = analysis.evidence.index.campaign
+    campaign = analysis.campaign
     judge = tr("Judge the same records again, on any computer:")
     yield Command(judge, f".venv/bin/commwall compare {campaign}")
     if not replicable:
@@ -272,8 +277,8 @@ def _repeat(analysis: Analysis, file: str | None, *, replicable: bool) -> Iterat
 
 
 def _provenance(analysis: Analysis) -> str:
-    plan, records = analysis.evidence.plan, analysis.evidence.records
-    parts = [tr("campaign {name}", name=analysis.evidence.index.campaign)]
+    plan, records = analysis.plan, analysis.evidence.records
+    parts = [tr("campaign {name}", name=analysis.campaign)]
     if plan:
         parts.append(machine_text(plan.machine))
     if records:

@@ -14,9 +14,8 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from commwall.analysis.names import PRIMARY, Quantity
-from commwall.language.translate import clauses, tr, tr_later
+from commwall.language.translate import capital, clauses, tr, tr_later
 from commwall.report.figures import nothing, ratio_ticks
-from commwall.report.overview import capital
 from commwall.report.style import (
     COLORS,
     INK,

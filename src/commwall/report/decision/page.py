@@ -102,7 +102,7 @@ def repeat(page: DecisionPage) -> Html:
 
 def evidence(page: DecisionPage) -> Html:
     """This page as a sheet to print, and all others of the campaign."""
-    plan = page.money.page.analysis.evidence.plan
+    plan = page.money.page.analysis.plan
     suites = {suite.suite for suite in plan.suites} if plan else set()
     others = [name for name in pages_for(suites) if name != DECISION]
     sheet = (f"{DECISION}.pdf", tr("This page on one sheet to print (PDF)"))

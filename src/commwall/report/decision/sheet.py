@@ -19,7 +19,7 @@ from commwall.report.decision.content import LINK, Decision
 from commwall.report.decision.figure import caption, decision_figure, spoken_rows
 from commwall.report.decision.page import open_decision
 from commwall.report.pages import DECISION
-from commwall.report.render import TEMPLATES
+from commwall.report.rendering.render import TEMPLATES
 from commwall.report.style import chinese_typeface, figure_svg
 from commwall.schema.printable import printable
 
@@ -56,22 +56,14 @@ def write_sheet(layout: Layout, campaign: str, confidence: float, language: str)
 
 def sheet(decision: Decision) -> bytes:
     """The PDF of a report, in the language spoken."""
-    return _set(decision, format="pdf", pdf_standards="ua-1")
-
-
-def sheet_picture(decision: Decision, dots_per_inch: float = 110) -> bytes:
-    """The same sheet as a PNG, to look at."""
-    return _set(decision, format="png", ppi=dots_per_inch)
-
-
-def _set(decision: Decision, **how: Any) -> bytes:
     data = json.dumps(sheet_data(decision), ensure_ascii=False)
     made: bytes = typst.compile(
         str(TEMPLATE),
         sys_inputs={"decision": data},
         font_paths=[str(chinese_typeface().parent)],
         ignore_system_fonts=True,
-        **how,
+        format="pdf",
+        pdf_standards="ua-1",
     )
     return made
 

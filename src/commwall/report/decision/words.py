@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from commwall.analysis.names import PRIMARY
-from commwall.analysis.overall import range_text
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import centre_text, effect_text
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import range_text
+from commwall.analysis.verdicts.wording import centre_text, effect_text
 from commwall.language.translate import around_text, listed, tr, tr_later, trn
+from commwall.report.controls import floor_text
 from commwall.report.decision.figure import Row
-from commwall.report.overview import floor_text
 from commwall.report.rounds import rounds_so_far
 from commwall.schema.units import significant
 

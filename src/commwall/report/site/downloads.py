@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis import breakeven, census, columns
 from commwall.analysis.mitigations import table as mitigations
 from commwall.analysis.scaling import tables as scaling
+from commwall.analysis.tables import breakeven, census, columns
 from commwall.records.bundle import collect, write_bundle
 from commwall.records.layout import Layout
 from commwall.report.site.places import FILES

@@ -10,16 +10,17 @@ from operator import itemgetter
 from typing import get_args
 
 from commwall.analysis.names import QUANTITIES_OF, is_emulated
-from commwall.analysis.overall import TOPICS, first_topics
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts import Verdict
-from commwall.analysis.wording import sentence
+from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.overall import TOPICS, first_topics
+from commwall.analysis.verdicts.wording import sentence
 from commwall.language.translate import tr, tr_later
 from commwall.records.ladders import ladders
 from commwall.records.todo import Finding
+from commwall.report.controls import floor_text
 from commwall.report.machines import machine_text
 from commwall.report.narrative import not_covered_lines, provenance_rows
-from commwall.report.overview import Answer, answer_of, answers, floor_text, why_no_verdict
+from commwall.report.overview import Answer, answer_of, answers, why_no_verdict
 from commwall.report.pages import DECISION, pages_for
 from commwall.report.site.contents import Chapter, Rendered
 from commwall.schema.case import SuiteName
@@ -88,7 +89,7 @@ class Entry:
 
 def entry_of(chapter: Chapter, analysis: Analysis) -> Entry:
     """What the site says of a campaign."""
-    index, plan = analysis.evidence.index, analysis.evidence.plan
+    index, plan = analysis.evidence.index, analysis.plan
     held, planned = f"{len(analysis.evidence.records):,}", f"{len(index.findings):,}"
     return Entry(
         chapter=chapter,
@@ -116,7 +117,7 @@ def weight_of(analysis: Analysis) -> tuple[int, ...]:
     then those with more rounds, then those with more cases.
     """
     own = [verdict for verdict in analysis.primary if not verdict.comparison.control]
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     real = not any(map(is_emulated, plan.platforms if plan else ()))
     decided = any(verdict.winner for verdict in own)
     compared = sum(verdict.ratio is not None for verdict in own)
@@ -166,7 +167,7 @@ def _suite_of(page: Rendered) -> SuiteName | None:
 
 
 def _not_rendered(chapter: Chapter, analysis: Analysis) -> Iterator[str]:
-    plan = analysis.evidence.plan
+    plan = analysis.plan
     suites = {suite.suite for suite in plan.suites} if plan else set(get_args(SuiteName))
     rendered = {page.name for page in chapter.pages}
     for name in pages_for(suites, several_sizes=bool(plan and ladders(plan))):

@@ -12,9 +12,9 @@ from markupsafe import Markup
 from commwall.language.translate import tr
 from commwall.records.layout import Layout
 from commwall.records.store import write_atomically
-from commwall.report.anchors import Anchors, permalink
 from commwall.report.html import Html
-from commwall.report.render import TEMPLATES
+from commwall.report.rendering.anchors import Anchors, permalink
+from commwall.report.rendering.render import TEMPLATES
 from commwall.report.site.contents import Chapter, Contents, Rendered
 from commwall.report.site.downloads import copy
 from commwall.report.site.frame import Frame
