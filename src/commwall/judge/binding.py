@@ -57,10 +57,10 @@ def _bound(paste: Pasted, scene: Scene) -> Iterator[_Bound]:
 
 
 def _near(scene: Scene, gpu: str) -> int | None:
-    """Processors near a GPU by the topology; None where several, or none, tell."""
-    told = {(topo.cpu_affinity or {}).get(f"GPU{gpu}") for _, topo in scene.of(Topology)}
-    found = told.pop() if len(told) == 1 else None
-    return _set(found) if found and re.fullmatch(_LIST, found) else None
+    """Processors near a GPU by the topology; None where none tells, or several differ."""
+    words = ((topo.cpu_affinity or {}).get(f"GPU{gpu}") for _, topo in scene.of(Topology))
+    told = {word for word in words if word and re.fullmatch(_LIST, word)}
+    return _set(told.pop()) if len(told) == 1 else None
 
 
 def _set(ranges: str) -> int:
