@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Reads what nvidia-smi (topo -m, topo -p2p, nvlink -s, dmon, -q, --query-gpu as CSV, -L, "
         "the table), NCCL's log, nccl-tests, nvbandwidth, PyTorch's profiler, lscpu and "
-        "numactl -H wrote; in any file, sentences of drivers, kernels, lspci and df that name a cause."
+        "numactl -H wrote; in any file, lines of drivers, kernels, lspci and df that name a cause."
     )
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="outputs of one machine; - is standard input"

@@ -30,6 +30,7 @@ _LEVELS = {"1": "PIX", "2": "PXB", "3": "PHB", "4": "SYS", "5": "SYS"}
 _STEPS = {"PIX": 2, "PXB": 3, "PHB": 4, "NODE": 4, "SYS": 5, "SOC": 5}
 """Levels, and nvidia-smi's words for links, by distance; NVLink is 1. NCCL knows nothing between a
 NUMA node (PHB) and the machine (SYS)."""
+_SOCKETS = tr_later("across sockets that can be the faster choice, so measure before forcing P2P")
 _USUAL_LEVEL = "PXB"
 """Source: NVIDIA NCCL, src/graph/paths.cc, ncclTopoCheckP2p: the level that most machines get."""
 
@@ -38,7 +39,7 @@ class _Cause(NamedTuple):
     """Why ranks take another way, by what is certain."""
 
     reason: str
-    means: str | None
+    means: str
     """Besides what it costs."""
     next_step: str
     line: str | None = None
@@ -60,7 +61,7 @@ def fallback(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
         rule="path_inside_host",
         level="warning",
         verdict=tr("{told}: {reason}", told=_told(log, kinds), reason=cause.reason),
-        means=clauses(filter(None, (_rate("NET" in kinds), cause.means))),
+        means=clauses((_rate("NET" in kinds), cause.means)),
         next_step=cause.next_step,
         evidence=(
             *_hop_lines(paste, log, kinds),
@@ -105,7 +106,7 @@ def _causes(log: NcclLog, scene: Scene, by_network: bool) -> Iterator[_Cause]:
     yield from _never(log, scene)
     yield from _other_hosts(log)
     yield from _refused(log)
-    yield from _far(log, scene)
+    yield _unexplained(log, scene)
 
 
 def _disabled(log: NcclLog, scene: Scene, by_network: bool) -> Iterator[_Cause]:
@@ -152,9 +153,8 @@ def _never(log: NcclLog, scene: Scene) -> Iterator[_Cause]:
 
 
 def _choice(scene: Scene) -> str:
-    unused = [tr("NVLink is there and not used")] if _nvlink(scene) else []
     choice = tr("that is a choice, not a limit of the machine, and it is not PCIe between GPUs")
-    return clauses([choice, *unused])
+    return clauses([choice, *_unused(scene)])
 
 
 def _other_hosts(log: NcclLog) -> Iterator[_Cause]:
@@ -187,55 +187,59 @@ def _refused(log: NcclLog) -> Iterator[_Cause]:
             )
 
 
-def _far(log: NcclLog, scene: Scene) -> Iterator[_Cause]:
+def _unexplained(log: NcclLog, scene: Scene) -> _Cause:
     """The log names no cause: distance, or, where that is none, what hides GPUs from each other."""
     told = (log.env or {}).get("NCCL_P2P_LEVEL")
     level = _LEVELS.get(told or "", told or _USUAL_LEVEL)
     if level == "SYS" or _all_within(scene, level):
-        yield _Cause(
-            tr("the log gives no reason, and they are not too far apart for P2P"),
-            clauses(
-                [
-                    tr(
-                        "suspects are processes that do not see each other's GPUs (a container for "
-                        "each), /dev/shm or IPC of their own, and the driver"
-                    ),
-                    *([tr("NVLink is there and not used")] if _nvlink(scene) else []),
-                ]
-            ),
-            tr(
-                "all ranks in one container that sees all GPUs (docker run --gpus all --ipc=host); "
-                "nvidia-smi topo -p2p r; {then}",
-                then=tr(LOG),
-            ),
-        )
-    elif told:
-        yield _Cause(
-            tr(
-                "the log gives no reason but NCCL_P2P_LEVEL={level}: GPUs that are farther apart "
-                "do not use P2P",
-                level=told,
-            ),
-            tr("across sockets that can be the faster choice, so measure before forcing P2P"),
-            tr("nvidia-smi topo -m; compare busbw without NCCL_P2P_LEVEL"),
-            "NCCL_P2P_LEVEL set by environment",
-        )
-    else:
-        yield _Cause(
-            tr(
-                "the log gives no reason; NCCL does so where GPUs are farther apart than it uses "
-                "P2P for, as across CPU sockets"
-            ),
-            tr("across sockets that can be the faster choice, so measure before forcing P2P"),
-            tr(
-                "nvidia-smi topo -m; compare busbw with NCCL_P2P_LEVEL=SYS (it may be slower or "
-                "hang)"
-            ),
-        )
+        return _hidden(scene)
+    return _beyond(told) if told else _far()
 
 
-def _nvlink(scene: Scene) -> bool:
-    return any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
+def _hidden(scene: Scene) -> _Cause:
+    suspects = tr(
+        "suspects are processes that do not see each other's GPUs (a container for each), /dev/shm "
+        "or IPC of their own, and the driver"
+    )
+    return _Cause(
+        tr("the log gives no reason, and they are not too far apart for P2P"),
+        clauses([suspects, *_unused(scene)]),
+        tr(
+            "all ranks in one container that sees all GPUs (docker run --gpus all --ipc=host); "
+            "nvidia-smi topo -p2p r; {then}",
+            then=tr(LOG),
+        ),
+    )
+
+
+def _beyond(level: str) -> _Cause:
+    return _Cause(
+        tr(
+            "the log gives no reason but NCCL_P2P_LEVEL={level}: GPUs that are farther apart do "
+            "not use P2P",
+            level=level,
+        ),
+        tr(_SOCKETS),
+        tr("nvidia-smi topo -m; compare busbw without NCCL_P2P_LEVEL"),
+        "NCCL_P2P_LEVEL set by environment",
+    )
+
+
+def _far() -> _Cause:
+    return _Cause(
+        tr(
+            "the log gives no reason; NCCL does so where GPUs are farther apart than it uses P2P "
+            "for, as across CPU sockets"
+        ),
+        tr(_SOCKETS),
+        tr("nvidia-smi topo -m; compare busbw with NCCL_P2P_LEVEL=SYS (it may be slower or hang)"),
+    )
+
+
+def _unused(scene: Scene) -> list[str]:
+    """NVLink, where a topology shows it beside traffic that takes another way."""
+    there = any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
+    return [tr("NVLink is there and not used")] if there else []
 
 
 def _all_within(scene: Scene, level: str) -> bool:
