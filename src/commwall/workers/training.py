@@ -191,8 +191,7 @@ class _Run:
         workload.restart()
         if self._group.rank == 0:
             step = partial(workload.step, workload.module)
-            step = self._in_mode(step, stepping.SETTLED_WARMUPS)
-            timed = self._leg("single", step, Alone())
+            timed = self._leg("single", self._in_mode(step, stepping.SETTLED_WARMUPS), Alone())
             on_gpu = self._group.device.type == "cuda"
             if on_gpu and not self._recorded and self._case.batch_per_gpu > 1:
                 self._one_sample(workload, timed)
