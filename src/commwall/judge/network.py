@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from commwall.judge.finding import Finding
 from commwall.judge.lint import lint
-from commwall.judge.scene import Pasted, Scene
+from commwall.judge.scene import Scene
 from commwall.language.translate import listed, tr
 from commwall.readers.nccl_log import NcclLog
 
@@ -56,52 +56,49 @@ def socket(scene: Scene) -> Iterator[Finding]:
 def direct_memory(scene: Scene) -> Iterator[Finding]:
     """Whether network cards reach the GPUs' memory."""
     for paste, log in scene.of(NcclLog):
-        if log.gdr is not None and log.network != "Socket":
-            yield _direct(paste, log) if log.gdr else _by_host_memory(paste, log)
-
-
-def _direct(paste: Pasted, log: NcclLog) -> Finding:
-    return Finding(
-        rule="gpudirect",
-        level="good",
-        verdict=tr(
-            "network cards ({network}) reach GPU memory directly (GDRDMA)", network=log.network
-        ),
-        means=tr(
-            "traffic between hosts makes no detour through host memory; NET between ranks "
-            "of different hosts is no fallback"
-        ),
-        evidence=paste.find("GDRDMA"),
-    )
-
-
-def _by_host_memory(paste: Pasted, log: NcclLog) -> Finding:
-    reason = (
-        tr("card and GPU are too far apart")
-        if "gdr_disabled_distance" in (log.messages or ())
-        else tr("the log gives no reason")
-    )
-    return Finding(
-        rule="gpudirect",
-        level="warning",
-        verdict=tr(
-            "the network ({network}) does not reach GPU memory directly: {reason}",
-            network=log.network,
-            reason=reason,
-        ),
-        means=tr(
-            "traffic between hosts goes through host memory: less bandwidth, and more load "
-            "on the CPU"
-        ),
-        next_step=tr(
-            "nvidia-smi topo -m (GPU to NIC); lsmod | grep nvidia_peermem; a card near "
-            "each GPU, before NCCL_NET_GDR_LEVEL is raised"
-        ),
-        evidence=(
-            *paste.find("GPU Direct RDMA Disabled"),
-            *paste.find(r"via NET/(?!Socket)"),
-        ),
-    )
+        if log.gdr is None or log.network == "Socket":
+            continue
+        if log.gdr:
+            yield Finding(
+                rule="gpudirect",
+                level="good",
+                verdict=tr(
+                    "network cards ({network}) reach GPU memory directly (GDRDMA)",
+                    network=log.network,
+                ),
+                means=tr(
+                    "traffic between hosts makes no detour through host memory; NET between ranks "
+                    "of different hosts is no fallback"
+                ),
+                evidence=paste.find("GDRDMA"),
+            )
+        else:
+            reason = (
+                tr("card and GPU are too far apart")
+                if "gdr_disabled_distance" in (log.messages or ())
+                else tr("the log gives no reason")
+            )
+            yield Finding(
+                rule="gpudirect",
+                level="warning",
+                verdict=tr(
+                    "the network ({network}) does not reach GPU memory directly: {reason}",
+                    network=log.network,
+                    reason=reason,
+                ),
+                means=tr(
+                    "traffic between hosts goes through host memory: less bandwidth, and more load "
+                    "on the CPU"
+                ),
+                next_step=tr(
+                    "nvidia-smi topo -m (GPU to NIC); lsmod | grep nvidia_peermem; a card near "
+                    "each GPU, before NCCL_NET_GDR_LEVEL is raised"
+                ),
+                evidence=(
+                    *paste.find("GPU Direct RDMA Disabled"),
+                    *paste.find(r"via NET/(?!Socket)"),
+                ),
+            )
 
 
 def variables(scene: Scene) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ Layer: judge. Reads no file.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from commwall.judge.finding import Evidence, Finding
+from commwall.judge.finding import Finding
 from commwall.judge.scene import Pasted, Scene
 from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.readers.dmon import Samples
@@ -34,46 +34,45 @@ def caps(scene: Scene) -> Iterator[Finding]:
     """Clocks lowered by the power limit: normal near it, a fault far below."""
     for paste, query in scene.of(Query):
         for at, gpu in enumerate(query.gpus or ()):
-            if _POWER_CAP in (gpu.throttle_active or ()):
-                evidence = paste.below(gpu.bus_id, rf"{_POWER_CAP} +: Active")
-                yield _cap(at, gpu, evidence, scene)
-
-
-def _cap(at: int, gpu: QueriedGpu, evidence: tuple[Evidence, ...], scene: Scene) -> Finding:
-    draw, limit = gpu.power_draw_w, gpu.power_limit_w
-    if not isinstance(draw, float) or not isinstance(limit, float) or not limit:
-        return Finding(
-            rule="power_cap",
-            level="unknown",
-            verdict=tr("GPU{gpu}: power cap active, its draw or limit is not told", gpu=at),
-            means=tr("whether that is the normal cap at full load cannot be said"),
-            next_step=tr(_LOOK),
-            evidence=evidence,
-        )
-    watts = {"gpu": at, "draw": f"{draw:g}", "limit": f"{limit:g}"}
-    if draw >= scene.facts.thresholds.near_power_limit_share.value * limit:
-        return Finding(
-            rule="power_cap",
-            level="note",
-            verdict=tr(
-                "GPU{gpu}: power cap active at {draw} of {limit} W, normal at full load", **watts
-            ),
-            means=tr("the cap bounds compute; differences between links can hide behind it"),
-            evidence=evidence,
-        )
-    return Finding(
-        rule="power_cap",
-        level="warning",
-        verdict=tr(
-            "GPU{gpu}: power cap active at {draw} of {limit} W, far below its limit", **watts
-        ),
-        means=tr(
-            "something else holds power down: a cap by the board's controller, a power "
-            "supply or a missing cable; the GPU computes slower than others"
-        ),
-        next_step=tr("{command}; power cables, supply, limits of the BMC", command=tr(_LOOK)),
-        evidence=evidence,
-    )
+            if _POWER_CAP not in (gpu.throttle_active or ()):
+                continue
+            evidence = paste.below(gpu.bus_id, rf"{_POWER_CAP} +: Active")
+            draw, limit = gpu.power_draw_w, gpu.power_limit_w
+            if not isinstance(draw, float) or not isinstance(limit, float) or not limit:
+                yield Finding(
+                    rule="power_cap",
+                    level="unknown",
+                    verdict=tr("GPU{gpu}: power cap active, its draw or limit is not told", gpu=at),
+                    means=tr("whether that is the normal cap at full load cannot be said"),
+                    next_step=tr(_LOOK),
+                    evidence=evidence,
+                )
+                continue
+            watts = {"gpu": at, "draw": f"{draw:g}", "limit": f"{limit:g}"}
+            near = draw >= scene.facts.thresholds.near_power_limit_share.value * limit
+            yield Finding(
+                rule="power_cap",
+                level="note" if near else "warning",
+                verdict=tr(
+                    "GPU{gpu}: power cap active at {draw} of {limit} W, normal at full load",
+                    **watts,
+                )
+                if near
+                else tr(
+                    "GPU{gpu}: power cap active at {draw} of {limit} W, far below its limit",
+                    **watts,
+                ),
+                means=tr("the cap bounds compute; differences between links can hide behind it")
+                if near
+                else tr(
+                    "something else holds power down: a cap by the board's controller, a power "
+                    "supply or a missing cable; the GPU computes slower than others"
+                ),
+                next_step=None
+                if near
+                else tr("{command}; power cables, supply, limits of the BMC", command=tr(_LOOK)),
+                evidence=evidence,
+            )
 
 
 def brakes(scene: Scene) -> Iterator[Finding]:
