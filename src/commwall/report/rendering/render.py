@@ -13,8 +13,8 @@ from nbformat import NotebookNode
 
 from commwall.language.markdown import translated
 from commwall.language.translate import ENGLISH, speaking, spoken, tr
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import write_atomically
 from commwall.report.rendering.anchors import NAMES, Anchors, names_of
 from commwall.report.rendering.execution import Parameters, RenderError, execute
 from commwall.schema.parsing import nearest
