@@ -18,6 +18,7 @@ from tests.corpus import text_of
 from tests.languages import NUMBER
 from tests.unit.test_judge import H200
 from tests.unit.test_judge_corpus import FACTS, INPUTS
+from tests.unit.test_judge_rates import A100, GIB, run
 
 SAMPLE = (
     "topo-m.txt",
@@ -72,6 +73,13 @@ def test_less_than_ordered_fails(wanted: dict[str, object], item: str) -> None:
 
 def test_what_was_agreed_on_counts_above_the_facts() -> None:
     assert of_sample(all_reduce_bytes_per_s=300e9)["all-reduce, busbw"].outcome == "pass"
+
+
+def test_a_rate_that_cannot_be_passes_no_agreement() -> None:
+    found = checks_of(
+        Expectations(all_reduce_bytes_per_s=300e9), run=run(A100, 8, {8 * GIB: 400.0})
+    )
+    assert found["all-reduce"].outcome == "fail"
 
 
 def test_a_gpu_off_the_fabric_fails_with_its_name() -> None:

@@ -5,10 +5,10 @@ Layer: judge. Reads no file.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from commwall.judge.bandwidth import largest_row, rate_of
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.handover import Case, Check, compared, decided_by
 from commwall.judge.links import stated_more
+from commwall.judge.rows import largest_row, rate_of
 from commwall.judge.scene import Scene
 from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.readers.gpu_list import GpuList
@@ -244,7 +244,7 @@ def _divided(case: Case) -> Check:
 def _reduction(case: Case) -> Check:
     want = case.wanted.all_reduce_bytes_per_s
     runs = [(paste, row) for paste, test in case.scene.of(NcclTest) if (row := largest_row(test))]
-    if want is None or not runs:
+    if want is None or not runs or _of_rules(case, "impossible_rate"):
         return decided_by(
             tr("all-reduce"),
             case,

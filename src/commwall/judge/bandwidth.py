@@ -5,17 +5,25 @@ Layer: judge. Reads no file.
 
 from collections.abc import Iterator, Sequence
 
-from commwall.judge.bounds import Bound, bound_of, fitting_pcie
-from commwall.judge.finding import Evidence, Finding, Level
+from commwall.judge.bounds import Bound, bound_of, fitting_pcie, gpu_of
+from commwall.judge.finding import Finding, Level
 from commwall.judge.pcie import UNDER_LOAD
+from commwall.judge.plausible import impossible
 from commwall.judge.references import Reference, nearest_of, references_for, words_of
+from commwall.judge.rows import (
+    GB,
+    halves_of,
+    largest_row,
+    line_of,
+    rate_of,
+    result_text,
+)
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
 from commwall.language.translate import clauses, listed, tr, tr_later
-from commwall.readers.nccl_tests import NcclTest, PerfHalf, PerfRow
+from commwall.readers.nccl_tests import NcclTest, PerfRow
 from commwall.schema.units import rate_text, size_text
 
-GB = 1e9
 _LARGER = tr_later("all_reduce_perf -b 8 -e 8G -f 2 -g <GPUs of one machine>")
 
 
@@ -72,7 +80,7 @@ def wrong_results(scene: Scene) -> Iterator[Finding]:
                 evidence=paste.find(r"Out of bounds values"),
             )
         elif test.out_of_bounds_ok and test.error_column in ("error", "res"):
-            largest = max((half.err or 0 for half in _halves(test)), default=0)
+            largest = max((half.err or 0 for half in halves_of(test)), default=0)
             most = f"{largest:g}"
             if 0 < largest <= scene.facts.thresholds.rounding_error_most.value:
                 yield Finding(
@@ -123,11 +131,14 @@ def share(scene: Scene) -> Iterator[Finding]:
     """Bus bandwidth of the largest message, beside the bound of its way and what others reach."""
     for paste, test in scene.of(NcclTest):
         row = largest_row(test)
-        if row is None or test.failure or test.nranks == 1:
+        if test.failure or test.nranks == 1:
             continue
-        least = scene.facts.thresholds.large_message_bytes.value
-        if row.size < least:
-            yield _too_small(paste, row, least)
+        if found := impossible(paste, test, scene):
+            yield found
+        elif row is None:
+            continue
+        elif row.size < scene.facts.thresholds.large_message_bytes.value:
+            yield _too_small(paste, row, test, scene)
         elif test.nranks is None:
             yield _unknown_ranks(paste, row)
         elif (test.nnodes or 1) > 1:
@@ -139,7 +150,7 @@ def share(scene: Scene) -> Iterator[Finding]:
 def old_factor(scene: Scene) -> Iterator[Finding]:
     """Gathers whose two rates are the same."""
     for paste, test in scene.of(NcclTest):
-        rates = [(half.algbw, half.busbw) for half in _halves(test) if (half.algbw or 0) > 1]
+        rates = [(half.algbw, half.busbw) for half in halves_of(test) if (half.algbw or 0) > 1]
         named = test.collective in ("all_gather", "reduce_scatter")
         if named and rates and all(alg == bus for alg, bus in rates):
             yield Finding(
@@ -179,47 +190,42 @@ def misleading_mean(scene: Scene) -> Iterator[Finding]:
             )
 
 
-def _halves(test: NcclTest) -> Iterator[PerfHalf]:
-    return (half for row in test.rows or () for half in (row.oop, row.ip) if half)
-
-
-def rate_of(row: PerfRow) -> float:
-    """The better half's bus bandwidth [byte/s]; 0 where neither has one."""
-    rates = [half.busbw for half in (row.oop, row.ip) if half and half.busbw]
-    return GB * max(rates, default=0.0)
-
-
-def largest_row(test: NcclTest) -> PerfRow | None:
-    """The row of the largest message that has a rate."""
-    rows = [row for row in test.rows or () if row.size and rate_of(row)]
-    return max(rows, key=lambda row: row.size, default=None)
-
-
-def _row_line(paste: Pasted, row: PerfRow) -> tuple[Evidence, ...]:
-    count = row.count if row.count is not None else ""
-    return paste.find(rf"(?<!\S){row.size}[ \t]+{count}(?!\d)") or paste.find(
-        rf'"size"[ \t]*:[ \t]*{row.size}(?!\d)'
+def _too_small(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Finding:
+    limits = scene.facts.thresholds
+    told = tr(
+        "the largest message is {size}: latency decides its rate, not the link (judged from "
+        "{least} on)",
+        size=size_text(row.size),
+        least=size_text(limits.large_message_bytes.value),
     )
-
-
-def _too_small(paste: Pasted, row: PerfRow, least: float) -> Finding:
+    reference = _reference_of_small(paste, row, test, scene)
+    if reference:
+        told = clauses([told, result_text(row), words_of(reference)])
+    least = reference.least_bytes_per_s if reference else 0.0
+    low = rate_of(row) < limits.dip_share.value * least
     return Finding(
         rule="share_of_bound",
-        level="unknown",
-        verdict=tr(
-            "the largest message is {size}: latency decides its rate, not the link (judged from "
-            "{least} on)",
-            size=size_text(row.size),
-            least=size_text(least),
-        ),
-        means=tr("the low rate says nothing of the link; rows of size 0 are no measurement"),
+        level="warning" if low else "unknown",
+        verdict=told,
+        means=tr(
+            "far more time than others need: another way, as through host memory, or other settings"
+        )
+        if low
+        else tr("the low rate says nothing of the link; rows of size 0 are no measurement"),
         next_step=tr(_LARGER),
-        evidence=_row_line(paste, row),
+        evidence=line_of(paste, row),
+        sources=(reference.source,) if reference else (),
     )
 
 
-def _result(row: PerfRow) -> str:
-    return tr("{rate} busbw at {size}", rate=rate_text(rate_of(row)), size=size_text(row.size))
+def _reference_of_small(
+    paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene
+) -> Reference | None:
+    """The least that others reach with messages of this size, within one host."""
+    bound = bound_of(paste, test, rate_of(row), scene) if test.nnodes == 1 else None
+    if bound is None:
+        return None
+    return next(iter(references_for(scene, paste, test, row.size, bound)), None)
 
 
 def _unknown_ranks(paste: Pasted, row: PerfRow) -> Finding:
@@ -229,11 +235,11 @@ def _unknown_ranks(paste: Pasted, row: PerfRow) -> Finding:
         verdict=tr(
             "{result}: the list of ranks is missing or not whole, so that neither GPUs nor hosts "
             "are known",
-            result=_result(row),
+            result=result_text(row),
         ),
         means=tr("whether that is much or little cannot be said from this file"),
         next_step=tr("paste the whole output, from the line 'nThread' on"),
-        evidence=_row_line(paste, row),
+        evidence=line_of(paste, row),
     )
 
 
@@ -255,22 +261,19 @@ def _between_hosts(paste: Pasted, row: PerfRow, test: NcclTest) -> Finding:
         next_step=tr(
             "ibstat | grep -iE 'rate|state'; {log}; the same program within one host", log=tr(LOG)
         ),
-        evidence=_row_line(paste, row),
+        evidence=line_of(paste, row),
     )
 
 
 def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Finding:
     rate = rate_of(row)
-    bound = bound_of(paste, rate, test.nranks, scene)
+    bound = bound_of(paste, test, rate, scene)
     if bound is None:
         return _no_bound(paste, row, scene)
-    if rate > bound.most_bytes_per_s:
-        return _impossible(paste, row, bound)
-    operation = test.collective or test.collective_from_ratio or ""
-    fitting = references_for(scene, paste, operation, test.nranks, row.size, bound)
+    fitting = references_for(scene, paste, test, row.size, bound)
     reference = nearest_of(fitting, rate, scene)
     level, means = _level(row, bound, reference, scene)
-    fits = fitting_pcie(rate, scene) if bound.path != "nvlink" else ""
+    fits = fitting_pcie(rate, gpu_of(paste, scene), scene) if bound.path != "nvlink" else ""
     told = clauses(
         filter(None, [_result_beside(row, bound, reference), fits, _reached(reference, fitting)])
     )
@@ -280,7 +283,7 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
         verdict=tr("{told}. Way: {why}", told=told, why=bound.why),
         means=means,
         next_step=_next(level, bound),
-        evidence=_row_line(paste, row),
+        evidence=line_of(paste, row),
         sources=(bound.source, *((reference.source,) if reference else ())),
     )
 
@@ -288,7 +291,7 @@ def _judged(paste: Pasted, row: PerfRow, test: NcclTest, scene: Scene) -> Findin
 def _result_beside(row: PerfRow, bound: Bound, reference: Reference | None) -> str:
     """A row's rate beside its bound, and what the wire carries where the switch reduces."""
     rate = rate_of(row)
-    values = {"result": _result(row), "bound": rate_text(bound.bytes_per_s)}
+    values = {"result": result_text(row), "bound": rate_text(bound.bytes_per_s)}
     if rate > bound.bytes_per_s:
         told = tr("{result}, above the ring's bound of {bound}", **values)
     else:
@@ -334,8 +337,14 @@ def _level(
             "these GPUs have NVLink and this traffic does not take it: P2P is disabled, broken or "
             "set aside; training that exchanges much loses by it"
         )
+    if reference and _exceeds(row, bound, reference, scene):
+        return "note", tr(
+            "more than others reach, though not more than the links carry: look whether the number "
+            "of GPUs and the operation are those that were meant"
+        )
     if least is not None and rate >= least * limits.tolerated_share_of_achieved.value:
-        return "good", tr("normal: others reach the same")
+        below = f"{1 - limits.tolerated_share_of_achieved.value:.0%}"
+        return "good", tr("normal: at most {share} below what others reach", share=below)
     if least is not None:
         return "warning", tr("lower than others reach: another way, other settings, or a slow GPU")
     if bound.path != "nvlink" and rate < limits.poor_share_of_nvlink.value * bound.bytes_per_s:
@@ -356,14 +365,23 @@ def _level(
     return "warning", tr("far below what NVLink gives: not all traffic takes it, or links are down")
 
 
+def _exceeds(row: PerfRow, bound: Bound, reference: Reference, scene: Scene) -> bool:
+    """Whether a rate by NVLink is as far above what others reach as would be told below it, at a
+    size from which on rates hardly grow. What PCIe gives depends on the board."""
+    limits = scene.facts.thresholds
+    most = reference.most_bytes_per_s / limits.tolerated_share_of_achieved.value
+    saturated = row.size >= limits.saturating_message_bytes.value
+    return bound.path == "nvlink" and saturated and rate_of(row) > most
+
+
 def _no_bound(paste: Pasted, row: PerfRow, scene: Scene) -> Finding:
     names = listed(scene.gpu_names) or tr("no GPU is named")
     rate = rate_of(row)
     newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie, default=0)) or rate
     is_nvlink = tr("no PCIe link carries that, so it is NVLink")
-    hint = is_nvlink if rate > newest else fitting_pcie(rate, scene)
+    hint = is_nvlink if rate > newest else fitting_pcie(rate, None, scene)
     told = tr(
-        "{result}: no figures on file for these GPUs ({gpus})", result=_result(row), gpus=names
+        "{result}: no figures on file for these GPUs ({gpus})", result=result_text(row), gpus=names
     )
     return Finding(
         rule="share_of_bound",
@@ -371,25 +389,5 @@ def _no_bound(paste: Pasted, row: PerfRow, scene: Scene) -> Finding:
         verdict=clauses(filter(None, [told, hint])),
         means=tr("whether that is much or little cannot be said from this file"),
         next_step=f"nvidia-smi -L; nvidia-smi topo -m; {tr(LOG)}",
-        evidence=_row_line(paste, row),
-    )
-
-
-def _impossible(paste: Pasted, row: PerfRow, bound: Bound) -> Finding:
-    return Finding(
-        rule="impossible_rate",
-        level="fault",
-        verdict=tr(
-            "{rate} busbw is more than {what} can carry ({most}, reduction in the switch included)",
-            rate=rate_text(rate_of(row)),
-            what=bound.what,
-            most=rate_text(bound.most_bytes_per_s),
-        ),
-        means=tr(
-            "the run measured something else: one rank, a cache, results not looked at, or busbw "
-            "multiplied twice (all_gather and reduce_scatter before June 2020)"
-        ),
-        next_step=tr("the newest nccl-tests with -c 1 and the number of ranks in its list"),
-        evidence=_row_line(paste, row),
-        sources=(bound.source,),
+        evidence=line_of(paste, row),
     )

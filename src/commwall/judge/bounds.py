@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from commwall.judge.facts import LANES, GpuLinks
+from commwall.judge.rows import operation_of
 from commwall.judge.scene import Pasted, Scene, names_in
 from commwall.language.translate import tr, tr_later
 from commwall.readers.nccl_log import NcclLog
+from commwall.readers.nccl_tests import NcclTest
 from commwall.readers.topo import Topology
 from commwall.schema.units import rate_text
 
 Way = Literal["nvlink", "pcie", "host memory", "network", "not nvlink"]
 _OF_LOG: dict[str, Way] = {"nvlink": "nvlink", "shm": "host memory", "net": "network"}
+_REDUCING_GENERATION = 4
+"""Of NVLink, from which on its switches reduce (NVLS): Hopper's. Source: NVIDIA NCCL, NVLS."""
 _BESIDE = tr_later("NCCL's log beside it, if it is of the same run")
 _OF_WAY: dict[Way, str] = {
     "host memory": tr_later("way through host memory"),
@@ -54,16 +58,16 @@ class Bound:
         return busbw_bytes_per_s * (self.ranks + 1) / (2 * (self.ranks - 1))
 
 
-def bound_of(paste: Pasted, rate: float, ranks: int | None, scene: Scene) -> Bound | None:
+def bound_of(paste: Pasted, test: NcclTest, rate: float, scene: Scene) -> Bound | None:
     """The bound of a run; None where nothing on file says it.
 
     Args:
         paste: the run's file.
+        test: the run: its operation and GPUs.
         rate: its bus bandwidth [byte/s].
-        ranks: its GPUs.
         scene: everything else.
     """
-    gpu = scene.facts.gpu_of(_names(paste, scene))
+    gpu = gpu_of(paste, scene)
     if gpu is None:
         return None
     own = _own_way(paste)
@@ -72,22 +76,30 @@ def bound_of(paste: Pasted, rate: float, ranks: int | None, scene: Scene) -> Bou
     if gpu.nvlink_bytes_per_s is None:
         return _slow_way(gpu, "pcie", tr("these GPUs have no NVLink"), scene)
     if own:
-        return _nvlink(gpu, ranks, scene, tr("NCCL's log in the same file"))
+        return _nvlink(gpu, test, scene, tr("NCCL's log in the same file"))
     slot = scene.facts.slot_of(gpu)
     if slot is None:
-        return _nvlink(gpu, ranks, scene, tr("NVLink is how these GPUs are joined"))
+        return _nvlink(gpu, test, scene, tr("NVLink is how these GPUs are joined"))
     if rate > slot.bytes_per_s:
-        return _nvlink(gpu, ranks, scene, tr("faster than PCIe carries, so NVLink"))
-    return _below_pcie(gpu, rate, ranks, scene)
+        return _nvlink(gpu, test, scene, tr("faster than PCIe carries, so NVLink"))
+    return _below_pcie(gpu, rate, test, scene)
 
 
-def fitting_pcie(rate: float, scene: Scene) -> str:
-    """Which PCIe links a rate fits, as a clause that hints at them; empty where none does."""
+def fitting_pcie(rate: float, gpu: GpuLinks | None, scene: Scene) -> str:
+    """Which PCIe links a rate fits, as a clause that hints at them; empty where none does.
+
+    Args:
+        rate: [byte/s].
+        gpu: links are no newer than it, where that is on file.
+        scene: rates of links.
+    """
+    newest = gpu.pcie_generation.value if gpu and gpu.pcie_generation else None
     limits = scene.facts.thresholds
     low, high = limits.least_pcie_share.value, limits.most_pcie_share.value
     found = [
         f"{generation}.0 x{lanes}"
         for generation in sorted(scene.facts.links.pcie)
+        if generation <= (newest or generation)
         for lanes in (16, 8, 4)
         if low <= rate / (scene.facts.pcie_bytes_per_s(generation, lanes) or 1) <= high
     ]
@@ -96,9 +108,9 @@ def fitting_pcie(rate: float, scene: Scene) -> str:
     return tr("it would fit PCIe {links} (a hint, no proof)", links=tr(" or ").join(found))
 
 
-def _names(paste: Pasted, scene: Scene) -> tuple[str, ...]:
-    own = tuple(dict.fromkeys(names_in(paste)))
-    return own or scene.gpu_names
+def gpu_of(paste: Pasted, scene: Scene) -> GpuLinks | None:
+    """What is on file of a run's GPUs: those that its file names, else those of all files."""
+    return scene.facts.gpu_of(tuple(names_in(paste)) or scene.gpu_names)
 
 
 def _own_way(paste: Pasted) -> Way | None:
@@ -114,22 +126,37 @@ def _way_beside(scene: Scene) -> Way | None:
     return ways.pop() if len(ways) == 1 else None
 
 
-def _nvlink(gpu: GpuLinks, ranks: int | None, scene: Scene, why: str) -> Bound:
+def _nvlink(gpu: GpuLinks, test: NcclTest, scene: Scene, why: str) -> Bound:
     assert gpu.nvlink_bytes_per_s is not None
     rate, what = gpu.nvlink_bytes_per_s.value, tr("NVLink per direction")
     if pair := _pair_links(scene, gpu):
         own = gpu.nvlinks.value if gpu.nvlinks else "?"
         rate, what = rate * pair[0], tr("NVLink ({n} of {all}) per direction", n=pair[1], all=own)
-    most = rate * 2 * (ranks - 1) / (ranks + 1) if ranks and gpu.reach == "switch" else rate
     return Bound(
         path="nvlink",
         what=what,
         bytes_per_s=rate,
-        most_bytes_per_s=max(rate, most),
+        most_bytes_per_s=rate * _gain_of_switch(gpu, test),
         why=why,
         source=gpu.nvlink_bytes_per_s.source,
-        ranks=ranks,
+        ranks=test.nranks,
     )
+
+
+def _gain_of_switch(gpu: GpuLinks, test: NcclTest) -> float:
+    """How many times the links' rate busbw may be, by reduction in the switch: see `wire_of`.
+
+    Of an all-reduce only. Of a gather, a scatter or an exchange some GPU must receive or send all
+    that busbw counts, whether the switch copies and reduces or not. An operation that is not told
+    may be one, and GPUs whose generation is not on file may have such switches.
+
+    Source: counted from the algorithms; ours.
+    """
+    generation = gpu.nvlink_generation.value if gpu.nvlink_generation else _REDUCING_GENERATION
+    reduces = gpu.reach == "switch" and generation >= _REDUCING_GENERATION
+    if not reduces or test.nranks is None or operation_of(test) not in ("all_reduce", ""):
+        return 1.0
+    return max(1.0, 2 * (test.nranks - 1) / (test.nranks + 1))
 
 
 def _pair_links(scene: Scene, gpu: GpuLinks) -> tuple[float, int] | None:
@@ -160,7 +187,7 @@ def _slow_way(gpu: GpuLinks, path: Way, why: str, scene: Scene) -> Bound | None:
     )
 
 
-def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> Bound | None:
+def _below_pcie(gpu: GpuLinks, rate: float, test: NcclTest, scene: Scene) -> Bound | None:
     """A rate that both NVLink and PCIe could give."""
     assert gpu.nvlink_bytes_per_s is not None
     nominal, beside = gpu.nvlink_bytes_per_s.value, _way_beside(scene)
@@ -168,7 +195,7 @@ def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> 
     low = gpu.reach == "switch" and share < scene.facts.thresholds.poor_share_of_nvlink.value
     if beside and (beside != "nvlink" or not low):
         if beside == "nvlink":
-            return _nvlink(gpu, ranks, scene, tr(_BESIDE))
+            return _nvlink(gpu, test, scene, tr(_BESIDE))
         return _slow_way(gpu, beside, tr(_BESIDE), scene)
     if low:
         part = f"{share:.0%}"
@@ -179,7 +206,7 @@ def _below_pcie(gpu: GpuLinks, rate: float, ranks: int | None, scene: Scene) -> 
             rate=rate_text(nominal),
         )
         return _slow_way(gpu, "not nvlink", why, scene)
-    if gpu.reach == "bridge" and (ranks or 0) > 2:
+    if gpu.reach == "bridge" and (test.nranks or 0) > 2:
         why = tr("a bridge joins pairs only: a ring of more than two GPUs leaves it")
         return _slow_way(gpu, "pcie", why, scene)
     return _slow_way(gpu, "pcie", tr("NVLink or PCIe, this file does not tell"), scene)

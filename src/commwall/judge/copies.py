@@ -4,17 +4,17 @@ Layer: judge. Reads no file.
 """
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from commwall.judge.bounds import fitting_pcie
-from commwall.judge.facts import GpuLinks, Slot
+from commwall.judge.facts import LANES, GpuLinks, Slot
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.references import Reference, of_copies, rates_text, words_of
 from commwall.judge.scene import Scene
 from commwall.judge.topology import LOG
-from commwall.language.translate import clauses, listed, tr
+from commwall.language.translate import clauses, listed, tr, trn
 from commwall.readers.nvbandwidth import BandwidthTest, Nvbandwidth
 from commwall.schema.facts import Fact
 from commwall.schema.units import rate_text
@@ -71,67 +71,81 @@ def peers(scene: Scene) -> Iterator[Finding]:
     """Copies between GPUs beside the bound of their way."""
     for paste, run in scene.of(Nvbandwidth):
         for test in _passed(run, _PEER):
-            values = [GB * value for value in _off_diagonal(test).values()]
+            values = tuple(GB * value for value in _off_diagonal(test).values())
             if values:
-                found = _Peers(min(values), max(values), paste.find(rf"(?:SUM |\"){test.name}"))
+                told = tr("copies between GPUs: {rates}", rates=_span(values))
+                found = _Copies("peer_copies", told, values, paste.find(_line_of(test)))
                 gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
                 yield _peer_finding(found, gpu, scene)
                 break
 
 
 @dataclass(frozen=True)
-class _Peers:
-    """What copies between GPUs reached."""
+class _Copies:
+    """What copies between GPUs or with the host reached."""
 
-    least_bytes_per_s: float
-    most_bytes_per_s: float
+    rule: str
+    told: str
+    """Which, and how fast, in words."""
+    bytes_per_s: tuple[float, ...]
     evidence: tuple[Evidence, ...]
 
     @property
-    def rates(self) -> str:
-        """In words."""
-        return rates_text(self.least_bytes_per_s, self.most_bytes_per_s)
+    def least_bytes_per_s(self) -> float:
+        """Of the slowest."""
+        return min(self.bytes_per_s)
+
+    @property
+    def most_bytes_per_s(self) -> float:
+        """Of the fastest."""
+        return max(self.bytes_per_s)
 
     def alike(self, scene: Scene) -> bool:
-        """Whether the slowest pair is as good as the fastest."""
+        """Whether the slowest is as good as the fastest."""
         share = scene.facts.thresholds.tolerated_share_of_achieved.value
         return self.least_bytes_per_s >= share * self.most_bytes_per_s
 
+    def faster_than(self, slot: Slot | None) -> int:
+        """How many of them the slot could not carry; all where there is none."""
+        return sum(slot is None or rate > slot.bytes_per_s for rate in self.bytes_per_s)
 
-def _peer_finding(found: _Peers, gpu: GpuLinks | None, scene: Scene) -> Finding:
+
+def _peer_finding(found: _Copies, gpu: GpuLinks | None, scene: Scene) -> Finding:
     slot = scene.facts.slot_of(gpu)
     nvlink = gpu.nvlink_bytes_per_s if gpu else None
-    if gpu and nvlink and not (slot and found.least_bytes_per_s <= slot.bytes_per_s):
+    fast = found.faster_than(slot)
+    if gpu and nvlink and fast:
         if found.most_bytes_per_s > nvlink.value:
-            return _impossible(found, nvlink)
+            return _impossible(found, "NVLink", nvlink.value, nvlink.source)
+        if fast < len(found.bytes_per_s):
+            return _partly_by_nvlink(found, gpu, slot)
         return _by_nvlink(found, nvlink, _reference(scene, gpu, "peer"), scene)
     if gpu and slot:
-        return _by_pcie(found, gpu, slot, scene)
+        return _beyond_slot(found, slot) if fast else _by_pcie(found, gpu, slot, scene)
     return _without_figures(found, scene)
 
 
-def _without_figures(found: _Peers, scene: Scene) -> Finding:
+def _without_figures(found: _Copies, scene: Scene) -> Finding:
     newest = scene.facts.pcie_bytes_per_s(max(scene.facts.links.pcie)) or 0.0
     sure = found.least_bytes_per_s > newest
     is_nvlink = tr("no PCIe link carries that, so it is NVLink")
-    hint = is_nvlink if sure else fitting_pcie(found.least_bytes_per_s, scene)
-    told = tr("copies between GPUs: {rates}", rates=found.rates)
+    hint = is_nvlink if sure else fitting_pcie(found.most_bytes_per_s, None, scene)
     no_figures = tr("no figures on file for these GPUs")
     return Finding(
         rule="peer_copies",
         level="good" if sure else "unknown",
-        verdict=clauses(filter(None, [told, hint, no_figures])),
+        verdict=clauses(filter(None, [found.told, hint, no_figures])),
         means=tr("all pairs are alike") if found.alike(scene) else tr("pairs differ"),
         next_step=None if sure else "nvidia-smi -L; nvidia-smi topo -m",
         evidence=found.evidence,
     )
 
 
-def _by_pcie(found: _Peers, gpu: GpuLinks, slot: Slot, scene: Scene) -> Finding:
+def _by_pcie(found: _Copies, gpu: GpuLinks, slot: Slot, scene: Scene) -> Finding:
     share = f"{found.most_bytes_per_s / slot.bytes_per_s:.0%}"
     told = tr(
         "{told}, {share} of PCIe {generation}.0 x16 at best, so not NVLink",
-        told=tr("copies between GPUs: {rates}", rates=found.rates),
+        told=found.told,
         share=share,
         generation=slot.generation,
     )
@@ -150,29 +164,63 @@ def _by_pcie(found: _Peers, gpu: GpuLinks, slot: Slot, scene: Scene) -> Finding:
     )
 
 
-def _impossible(found: _Peers, nvlink: Fact) -> Finding:
+def _impossible(found: _Copies, what: str, most_bytes_per_s: float, source: str) -> Finding:
+    """Copies that are faster than their way."""
     return Finding(
-        rule="impossible_rate",
+        rule=found.rule,
         level="fault",
         verdict=tr(
-            "copies between GPUs: {rates}, more than NVLink carries ({nominal})",
-            rates=found.rates,
-            nominal=rate_text(nvlink.value),
+            "{told}, more than {what} carries in one direction ({most})",
+            told=found.told,
+            what=what,
+            most=rate_text(most_bytes_per_s),
         ),
         means=tr("something else was measured"),
         next_step=tr("nvbandwidth of the newest release, one direction"),
         evidence=found.evidence,
-        sources=(nvlink.source,),
+        sources=(source,),
     )
 
 
-def _by_nvlink(found: _Peers, nvlink: Fact, reference: Reference | None, scene: Scene) -> Finding:
+def _beyond_slot(found: _Copies, slot: Slot) -> Finding:
+    what = f"PCIe {slot.generation}.0 x{LANES}"
+    return _impossible(found, what, slot.bytes_per_s, slot.source)
+
+
+def _partly_by_nvlink(found: _Copies, gpu: GpuLinks, slot: Slot | None) -> Finding:
+    """Pairs of which only some are faster than PCIe carries."""
+    switched = gpu.reach == "switch"
+    return Finding(
+        rule="peer_copies",
+        level="warning" if switched else "note",
+        verdict=tr(
+            "{told}; {n} of {all} pairs are faster than PCIe carries, so NVLink, and the rest are "
+            "not",
+            told=found.told,
+            n=found.faster_than(slot),
+            all=len(found.bytes_per_s),
+        ),
+        means=tr(
+            "switches join all GPUs of such a board alike: a job over all GPUs waits for the slow "
+            "pairs, and a GPU that is slow to all others has lost its links"
+        )
+        if switched
+        else tr(
+            "NVLink joins some pairs of such boards only: put ranks that talk most on the fast "
+            "ones; whether a ring over all GPUs stays on them the topology says"
+        ),
+        next_step="nvidia-smi topo -m; nvidia-smi nvlink -s",
+        evidence=found.evidence,
+    )
+
+
+def _by_nvlink(found: _Copies, nvlink: Fact, reference: Reference | None, scene: Scene) -> Finding:
     least, share = found.least_bytes_per_s, scene.facts.thresholds.tolerated_share_of_achieved.value
     slow = reference is not None and least < share * reference.least_bytes_per_s
     reached = f"{least / nvlink.value:.0%}"
     told = tr(
-        "copies between GPUs: {rates}, {share} of NVLink's {nominal} per direction at least",
-        rates=found.rates,
+        "{told}, {share} of NVLink's {nominal} per direction at least",
+        told=found.told,
         share=reached,
         nominal=rate_text(nvlink.value),
     )
@@ -198,8 +246,10 @@ def one_slow(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     rule="slow_gpu",
                     level="warning",
-                    verdict=tr(
+                    verdict=trn(
                         "{test}: {gpus} is slower than all others",
+                        "{test}: {gpus} are slower than all others",
+                        len(slow),
                         test=test.name,
                         gpus=listed(f"GPU{at}" for at in slow),
                     ),
@@ -210,7 +260,7 @@ def one_slow(scene: Scene) -> Iterator[Finding]:
                     next_step=tr(
                         "under load: {command}", command=f"{_LINKS}; nvidia-smi nvlink -s"
                     ),
-                    evidence=paste.find(rf"(?:SUM |\"){test.name}"),
+                    evidence=paste.find(_line_of(test)),
                 )
 
 
@@ -240,37 +290,48 @@ def hosts(scene: Scene) -> Iterator[Finding]:
     for paste, run in scene.of(Nvbandwidth):
         gpu = scene.facts.gpu_of(run.devices or scene.gpu_names)
         for test in _passed(run, _HOST):
-            values = [GB * value for _, value in _row(test)]
+            values = tuple(GB * value for _, value in _row(test))
             slot = scene.facts.slot_of(gpu)
             if not values or slot is None:
                 continue
-            reference = _reference(scene, gpu, "host")
-            low = scene.facts.thresholds.least_pcie_share.value * slot.bytes_per_s
-            fine = min(values) >= low
-            share = f"{min(values) / slot.bytes_per_s:.0%}"
-            told = tr(
-                "{test}: {rates}, {share} of PCIe {generation}.0 x16 at least",
-                test=test.name,
-                rates=rates_text(min(values), max(values)),
-                share=share,
-                generation=slot.generation,
-            )
-            yield Finding(
-                rule="host_copies",
-                level="good" if fine else "warning",
-                verdict=clauses([told, words_of(reference)]) if reference else told,
-                means=tr("host and GPUs talk over full PCIe links")
-                if fine
-                else tr(
-                    "some GPU has a narrower or older PCIe link, or its host buffer is far away"
-                ),
-                next_step=None
-                if fine
-                else tr("under load: {command}", command=f"{_LINKS}; numactl -H"),
-                evidence=paste.find(rf"(?:SUM |\"){test.name}"),
-                sources=(slot.source,),
-            )
+            told = tr("{test}: {rates}", test=test.name, rates=_span(values))
+            found = _Copies("host_copies", told, values, paste.find(_line_of(test)))
+            yield _host_finding(found, slot, _reference(scene, gpu, "host"), scene)
             break
+
+
+def _host_finding(found: _Copies, slot: Slot, reference: Reference | None, scene: Scene) -> Finding:
+    if found.faster_than(slot):
+        return _beyond_slot(found, slot)
+    share = found.least_bytes_per_s / slot.bytes_per_s
+    fine = share >= scene.facts.thresholds.least_pcie_share.value
+    part = f"{share:.0%}"
+    told = tr(
+        "{told}, {share} of PCIe {generation}.0 x16 at least",
+        told=found.told,
+        share=part,
+        generation=slot.generation,
+    )
+    return Finding(
+        rule="host_copies",
+        level="good" if fine else "warning",
+        verdict=clauses([told, words_of(reference)]) if reference else told,
+        means=tr("host and GPUs talk over full PCIe links")
+        if fine
+        else tr("some GPU has a narrower or older PCIe link, or its host buffer is far away"),
+        next_step=None if fine else tr("under load: {command}", command=f"{_LINKS}; numactl -H"),
+        evidence=found.evidence,
+        sources=(slot.source,),
+    )
+
+
+def _span(values: Sequence[float]) -> str:
+    return rates_text(min(values), max(values))
+
+
+def _line_of(test: BandwidthTest) -> str:
+    """Pattern of the line that ends a test's table, or names it."""
+    return rf"(?:SUM |\"){test.name}"
 
 
 def _passed(run: Nvbandwidth, names: tuple[str, ...]) -> Iterator[BandwidthTest]:

@@ -41,6 +41,8 @@ class GpuLinks(Model):
     pairs of cards by a bridge, or nothing."""
     nvlinks: Generation | None = None
     """NVLinks of a GPU."""
+    nvlink_generation: Generation | None = None
+    """Of these links; None where it is not told."""
     nvlink_bytes_per_s: Fact | None = None
     """All of them together in one direction [byte/s]."""
     pcie_generation: Generation | None = None
@@ -74,6 +76,8 @@ class Thresholds(Model):
     poor_share_of_nvlink: Fact
     tolerated_share_of_achieved: Fact
     outlier_share: Fact
+    dip_share: Fact
+    least_collective_time_s: Fact
     busy_share: Fact
     near_power_limit_share: Fact
     least_pcie_share: Fact
@@ -152,6 +156,7 @@ def _linked(own: GpuLinks, peaks: GpuPeaks | None, links: LinkRates) -> GpuLinks
         return own
     known = {
         "nvlinks": peaks.nvlink_links,
+        "nvlink_generation": peaks.nvlink_generation,
         "nvlink_bytes_per_s": peaks.nvlink_bytes_per_s or _all_links(peaks, links),
         "pcie_generation": peaks.pcie_generation,
         "power_w": peaks.power_w,

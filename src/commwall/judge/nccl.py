@@ -49,7 +49,8 @@ def path(scene: Scene) -> Iterator[Finding]:
         elif log.intra_node_path == "nvlink":
             yield _nvlink(paste, log)
         elif log.intra_node_path == "p2p" or log.all_intra_node_p2p:
-            yield _direct(paste, log, scene)
+            if _by_p2p(log):  # else no two ranks share a host
+                yield _direct(paste, log, scene)
         else:
             yield _unknown(paste, log)
 
@@ -315,8 +316,13 @@ def switch_reduction(scene: Scene) -> Iterator[Finding]:
             )
 
 
+def _by_p2p(log: NcclLog) -> int:
+    """Pairs of ranks that talk by P2P."""
+    return sum("P2P" in kinds for kinds in (log.pair_transports or {}).values())
+
+
 def _pairs(log: NcclLog) -> str:
-    count = sum("P2P" in kinds for kinds in (log.pair_transports or {}).values())
+    count = _by_p2p(log)
     return tr("the pair that talks") if count == 1 else tr("all {n} pairs that talk", n=count)
 
 

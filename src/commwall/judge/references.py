@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from commwall.judge.bounds import Bound
+from commwall.judge.rows import operation_of
 from commwall.judge.scene import Pasted, Scene, names_in
 from commwall.language.translate import between_text, tr
+from commwall.readers.nccl_tests import NcclTest
 from commwall.schema.achieved import LinkPath
 from commwall.schema.collective import Collective
 from commwall.schema.facts import Figure
@@ -31,15 +33,14 @@ class Reference:
 
 
 def references_for(
-    scene: Scene, paste: Pasted, operation: str, ranks: int | None, size_bytes: int, bound: Bound
+    scene: Scene, paste: Pasted, test: NcclTest, size_bytes: int, bound: Bound
 ) -> tuple[Reference, ...]:
     """References of the same GPUs, operation, number of GPUs and way, the lowest first.
 
     Args:
         scene: facts and files.
         paste: the run's file.
-        operation: of nccl-tests, or what its ratio says.
-        ranks: GPUs.
+        test: the run: its operation and GPUs.
         size_bytes: of the message.
         bound: of the way that was taken.
     """
@@ -47,8 +48,8 @@ def references_for(
     kinds = {scene.facts.kind_of(name) for name in names}
     kind = kinds.pop() if len(kinds) == 1 else None
     paths = _NVLINK if bound.path in ("nvlink", "not nvlink") else _OTHERS
-    collective = cast(Collective, operation)  # of another operation nothing is on file
-    entries = scene.facts.achieved.of(kind or "", collective, ranks or 0, paths).values()
+    collective = cast(Collective, operation_of(test))  # of another one nothing is on file
+    entries = scene.facts.achieved.of(kind or "", collective, test.nranks or 0, paths).values()
     found = [
         Reference(rate, one.most_bytes_per_s or rate, one.algorithm, one.source)
         for one in entries

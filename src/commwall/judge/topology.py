@@ -3,9 +3,9 @@
 Layer: judge. Reads no file.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from commwall.judge.fabric import lost_gpus, rows_of, switched, unequal, unseen
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.rings import ring_exists
 from commwall.judge.scene import Pasted, Scene
@@ -37,7 +37,7 @@ _FAR = ("SYS", "SOC")
 def links(scene: Scene) -> Iterator[Finding]:
     """What joins the GPUs."""
     for paste, topo in scene.of(Topology):
-        if topo.links is None or _lost(topo):
+        if topo.links is None or lost_gpus(topo):
             continue
         if topo.verdict == "incomplete":
             yield _incomplete(paste, topo)
@@ -46,39 +46,9 @@ def links(scene: Scene) -> Iterator[Finding]:
         elif topo.verdict == "nvlink_all_pairs_uniform":
             yield _uniform(paste, topo, scene)
         elif topo.nvlink_pair_count:
-            yield _partial(paste, topo)
+            yield _partial(paste, topo, scene)
         else:
-            yield _without_nvlink(paste, topo)
-
-
-def off_the_fabric(scene: Scene) -> Iterator[Finding]:
-    """A GPU without NVLink where all others have it between each other."""
-    for paste, topo in scene.of(Topology):
-        lost = _lost(topo)
-        if lost:
-            yield Finding(
-                rule="gpu_off_the_fabric",
-                level="fault",
-                verdict=tr(
-                    "{gpus} is not on the NVLink fabric that joins all other GPUs",
-                    gpus=listed(lost),
-                ),
-                means=tr(
-                    "this is a defect of the GPU, its links or the fabric manager, not a machine "
-                    "without NVLink: a job over all GPUs fails or runs at PCIe speed; until it is "
-                    "repaired leave the GPU out (CUDA_VISIBLE_DEVICES)"
-                ),
-                next_step=tr(
-                    "nvidia-smi nvlink -s -i {gpu}; nvidia-smi -q -i {gpu} (section Fabric); dmesg "
-                    "| grep -i xid; systemctl status nvidia-fabricmanager",
-                    gpu=lost[0][3:],
-                ),
-                evidence=_rows(paste, lost),
-            )
-
-
-def _lost(topo: Topology) -> list[str]:
-    return [a.partition(":")[2] for a in topo.anomalies if a.startswith("gpu_without_nvlink")]
+            yield _without_nvlink(paste, topo, scene)
 
 
 def same_node_far(scene: Scene) -> Iterator[Finding]:
@@ -97,7 +67,7 @@ def same_node_far(scene: Scene) -> Iterator[Finding]:
                     "binding processes to a NUMA node does not bring GPUs nearer to each other"
                 ),
                 next_step=tr("lspci -tv; in the firmware: NUMA nodes per socket (NPS)"),
-                evidence=_rows(paste, topo.gpus or (), most=2),
+                evidence=rows_of(paste, topo.gpus or (), most=2),
             )
 
 
@@ -116,7 +86,7 @@ def without_affinity(scene: Scene) -> Iterator[Finding]:
                     "hides it: host buffers of that GPU may lie on another node"
                 ),
                 next_step="numactl -H",
-                evidence=_rows(paste, lost),
+                evidence=rows_of(paste, lost),
             )
 
 
@@ -185,7 +155,7 @@ def nics(scene: Scene) -> Iterator[Finding]:
                     "the far ones, and their traffic goes through the near ones or host memory"
                 ),
                 next_step=None,
-                evidence=_rows(paste, far, most=2),
+                evidence=rows_of(paste, far, most=2),
             )
 
 
@@ -200,7 +170,7 @@ def _incomplete(paste: Pasted, topo: Topology) -> Finding:
             "nothing"
         ),
         next_step="nvidia-smi topo -m > topo.txt",
-        evidence=_rows(paste, topo.rows_incomplete or (topo.gpus or ())[-1:]),
+        evidence=rows_of(paste, topo.rows_incomplete or (topo.gpus or ())[-1:]),
     )
 
 
@@ -210,7 +180,7 @@ def _single(paste: Pasted) -> Finding:
         level="note",
         verdict=tr("there is one GPU: no link between GPUs to judge"),
         means=tr("training here needs no exchange between GPUs"),
-        evidence=_rows(paste, ["GPU0"]),
+        evidence=rows_of(paste, ["GPU0"]),
     )
 
 
@@ -243,12 +213,12 @@ def _uniform(paste: Pasted, topo: Topology, scene: Scene) -> Finding:
             "NVLink throughout; whether NCCL does, its log says"
         ),
         next_step=tr(LOG),
-        evidence=_rows(paste, topo.gpus or (), most=2),
+        evidence=rows_of(paste, topo.gpus or (), most=2),
         sources=sources,
     )
 
 
-def _partial(paste: Pasted, topo: Topology) -> Finding:
+def _partial(paste: Pasted, topo: Topology, scene: Scene) -> Finding:
     words = topo.links or {}
     joined = [pair for pair, word in words.items() if word.startswith("NV")]
     rest = sorted({word for word in words.values() if not word.startswith("NV")})
@@ -259,8 +229,10 @@ def _partial(paste: Pasted, topo: Topology) -> Finding:
         kinds=listed(sorted({words[pair] for pair in joined})),
     )
     others = [tr("the others are {kinds} apart", kinds=listed(rest))] if rest else []
-    evidence = _rows(paste, topo.gpus or (), most=3)
+    evidence = rows_of(paste, topo.gpus or (), most=3)
     if ring_exists(topo.gpus or (), joined):
+        if switched(topo, scene):
+            return unequal(paste, topo, [told, *others])
         return _ring_of_nvlink(told, others, evidence)
     return _no_ring_of_nvlink(told, others, joined, evidence)
 
@@ -302,21 +274,24 @@ def _no_ring_of_nvlink(
     )
 
 
-def _without_nvlink(paste: Pasted, topo: Topology) -> Finding:
+def _without_nvlink(paste: Pasted, topo: Topology, scene: Scene) -> Finding:
     words = topo.links or {}
     count = {word: list(words.values()).count(word) for word in dict.fromkeys(words.values())}
     told = listed(
         tr("{n} pair(s) {link} ({way})", n=n, link=word, way=tr(_WORDS[word]))
         for word, n in count.items()
     )
+    told = tr("no NVLink between GPUs: {pairs}", pairs=told)
     far = [pair for pair, word in words.items() if word in _FAR]
+    if scene.gpu and scene.gpu.reach == "switch":
+        return unseen(paste, topo, told)
     return Finding(
         rule="links",
         level="warning" if far else "note",
-        verdict=tr("no NVLink between GPUs: {pairs}", pairs=told),
+        verdict=told,
         means=_over_pcie(len(far), crowded=(topo.gpu_count or 0) > 4),
         next_step=f"nvidia-smi topo -p2p r; {tr(LOG)}",
-        evidence=_rows(paste, [far[0].partition("-")[0]] if far else topo.gpus or (), most=2),
+        evidence=rows_of(paste, [far[0].partition("-")[0]] if far else topo.gpus or (), most=2),
     )
 
 
@@ -346,12 +321,6 @@ def _over_pcie(far: int, *, crowded: bool) -> str:
         "{means}. Bus bandwidth falls from 4 to 8 GPUs where they share host bridges: no defect",
         means=means,
     )
-
-
-def _rows(paste: Pasted, names: Sequence[str], *, most: int = 3) -> tuple[Evidence, ...]:
-    """The rows of some devices."""
-    found = (paste.find(rf"^[ \t]*{name}[ \t]+(?:X|NV|P[IXH]|NODE|S[YO])") for name in names)
-    return tuple(itertools.chain.from_iterable(itertools.islice(found, most)))
 
 
 def _named(gpus: Sequence[str]) -> str:
