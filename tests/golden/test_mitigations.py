@@ -151,7 +151,8 @@ def test_variables_are_held_against_the_platform_that_does_not_set_them(tmp_path
             "suites": (
                 PlannedSuite(
                     suite="mitigations", cases=STEPS,
-                    platforms=dict.fromkeys(variables, ("bfloat16",)),
+                    platforms=dict.fromkeys(variables, ("bfloat16",))
+                    | {"staged": ("bfloat16", "static")},
                     orders=(tuple(variables),) * 2,
                 ),
             ),
@@ -165,12 +166,26 @@ def test_variables_are_held_against_the_platform_that_does_not_set_them(tmp_path
         for name in variables
         for round_ in (1, 2)
     ]  # fmt: skip
+    # Another sitting, in which all took twice as long.
+    records += [
+        planned_record(
+            asked, "staged", "static", round_,
+            series=tuple(steps({"full": 400, "mitigated": 400})),
+            id=records[0].id.model_copy(
+                update={
+                    "platform": "staged", "case": "static", "round": round_, "round_id": "other"
+                }
+            ),
+        )
+        for round_ in (1, 2)
+    ]  # fmt: skip
     layout = samples.write_campaign(tmp_path, asked, records)
     samples.write_index(layout, CAMPAIGN)
     analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
     found = {tried_text(e.tried): e for e in effects(analysis) if e.baseline == "staged"}
     assert list(found) == [
-        "bfloat16 exchange", "NCCL_MIN_CTAS=16", "bfloat16 exchange, NCCL_MIN_CTAS=16"
+        "bfloat16 exchange", "static graph", "NCCL_MIN_CTAS=16",
+        "bfloat16 exchange, NCCL_MIN_CTAS=16",
     ]  # fmt: skip
     for words, share in (("NCCL_MIN_CTAS=16", 0.2), ("bfloat16 exchange, NCCL_MIN_CTAS=16", 0.7)):
         recovered = found[words].recovered

@@ -65,6 +65,15 @@ def test_weights_agree_after_replays_and_a_replay_is_the_plain_step(
     assert named.count("recorded_step_equals_plain") == 2
 
 
+def test_one_plain_step_is_recorded_case_after_case(outcome: LaunchOutcome) -> None:
+    begun_anew = {
+        result.case
+        for result in outcome.results
+        if "plain_step_begun_anew" in {check.name for check in result.checks}
+    }
+    assert begun_anew == RECORDED.keys() - {next(iter(RECORDED))}
+
+
 def test_two_batches_take_longer_than_one_and_less_than_two_steps(outcome: LaunchOutcome) -> None:
     (found,) = [r for r in outcome.results if r.case == "accumulate"]
     plain, own = (median(values(found, "step_time_s", leg=leg)) for leg in ("full", "mitigated"))

@@ -101,6 +101,20 @@ def test_what_changes_no_arithmetic_is_held_against_the_plain_losses(
     assert "losses_as_unmitigated" not in told["int8"]
 
 
+def test_the_plain_step_is_kept_for_the_next_case_and_begins_anew(
+    results: dict[str, CaseResult],
+) -> None:
+    told = {
+        name: [c for c in results[name].checks if c.name == "plain_step_begun_anew"]
+        for name in ("int8", "overlap", "static", "local")
+    }
+    assert {name: len(checks) for name, checks in told.items()} == {
+        "int8": 0, "overlap": 1, "static": 1, "local": 1,
+    }  # fmt: skip
+    # Not a bit differs from the losses that it had when it was built.
+    assert all(", 0 apart from " in check.found for checks in told.values() for check in checks)
+
+
 def test_one_node_has_nothing_to_bind_to(results: dict[str, CaseResult]) -> None:
     found = results["near"]
     if len(binding.node_cpus()) < 2:

@@ -204,12 +204,13 @@ def test_a_failed_case_is_recorded_and_the_rest_goes_on_in_a_new_launch(tmp_path
 
 
 def compiled(asked: Plan) -> Plan:
-    """The same plan with steps that are compiled."""
+    """The same plan with steps that are compiled, none with the kernels of another."""
     (suite,) = asked.suites
-    case = CASE.model_copy(update={"step_mode": "compile"})
-    return asked.model_copy(
-        update={"suites": (suite.model_copy(update={"cases": dict.fromkeys(suite.cases, case)}),)}
-    )
+    cases = {
+        name: CASE.model_copy(update={"step_mode": "compile", "batch_per_gpu": samples})
+        for samples, name in enumerate(suite.cases, 1)
+    }
+    return asked.model_copy(update={"suites": (suite.model_copy(update={"cases": cases}),)})
 
 
 def test_compiled_steps_are_compiled_once_before_anything_is_timed(tmp_path: Path) -> None:

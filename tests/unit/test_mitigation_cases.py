@@ -1,6 +1,8 @@
 """Mitigations that cannot be run are refused when the campaign is read, with key and reason."""
 
+import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +12,21 @@ from pydantic import ValidationError
 from commwall.analysis.mitigations.turns import tuned_platforms
 from commwall.host.gpu_power import LEAST_MOVES
 from commwall.judge.facts import read_variables
-from commwall.measure.duration import expected_launch_s
+from commwall.measure.duration import expected_cases_s, expected_suite_s
+from commwall.measure.kernels import compiled_part
 from commwall.measure.planning.configuration import load_campaigns
 from commwall.measure.planning.freezing import build_plan, plan_text
 from commwall.measure.tuning.candidates import Place, choose
+from commwall.schema.base import canonical_json
 from commwall.schema.case import Windows
 from commwall.schema.errors import ConfigError
 from commwall.schema.mitigation import Mitigation, PriceCase, StepCase
-from commwall.schema.plan import PlannedPlatform
+from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.record import GpuFacts, MachineFacts
 from tests.samples import platform
 
 ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs/guide/mitigations.md"
 MOVE_S = 0.1
 """Between two moves of the energy counter."""
 CPU = "config/campaigns/cpu-mitigations.yaml"
@@ -142,12 +147,16 @@ def test_all_that_is_searched_is_priced(name: str, where: PlannedPlatform) -> No
     assert [own for own in asked if own not in priced] == []
 
 
-def test_settings_of_nccl_are_held_against_the_host_staged_platform() -> None:
+def on_two_gpus() -> Plan:
     gpu = GpuFacts(name="NVIDIA H200", uuid_digest="0" * 12, memory_bytes=2**37)
     links = (("X", "NV18"), ("NV18", "X"))
     machine = MACHINE.model_copy(update={"gpus": (gpu, gpu), "link_matrix": links})
     (campaign,) = load_campaigns(ROOT, ["mitigations"])
-    found = tuned_platforms(build_plan(campaign, machine, "words"))
+    return build_plan(campaign, machine, "words")
+
+
+def test_settings_of_nccl_are_held_against_the_host_staged_platform() -> None:
+    found = tuned_platforms(on_two_gpus())
     assert {base for base, _ in found.values()} == {"h200x2-hoststaged"}
     assert [settings for _, settings in found.values()] == [
         (("NCCL_MIN_CTAS", "16"),), (("NCCL_BUFFSIZE", "16777216"),), (("NCCL_SHM_LOCALITY", "2"),)
@@ -160,8 +169,62 @@ def test_the_plan_tells_what_is_tried_and_how_long_it_takes() -> None:
     assert "with and without 4 local steps, 0.600 s each" in text
     assert "price of 8-bit exchange, 3 seeds a round, 240 batches each" in text
     price = PriceCase(mitigation=Mitigation(exchange="int8"), seeds=2, batches=100)
-    one, two = (expected_launch_s([price] * number, "cpu") for number in (1, 2))
-    assert two - one == pytest.approx(100 * 0.004 * 5)
+    first_s, next_s = expected_cases_s([price] * 2, "cpu")
+    assert first_s == pytest.approx(100 * 0.004 * 5)  # twice two seeds, gradients once
+    assert next_s == pytest.approx(100 * 0.004 * 3)  # without it they were trained already
+
+
+def test_parts_of_the_campaign_take_as_long_as_the_guide_says() -> None:
+    text, plan = GUIDE.read_text(encoding="utf-8"), on_two_gpus()
+    parts = re.findall(r"(\d+)\s+minutes[^`]*```\n((?:\$measure [^\n]+\n)+)", text)
+    assert [int(minutes) for minutes, _ in parts] == [24, 24, 13]
+    for minutes, commands in parts:
+        told = [line.split(" --cases ") for line in commands.splitlines()]
+        cases = {suite.removeprefix("$measure "): expanded(names) for suite, names in told}
+        expected_s = sum(part_s(plan, suite, own) for suite, own in cases.items())
+        assert expected_s == pytest.approx(60 * int(minutes), abs=30)
+        if "training" in cases:
+            tried = [name for name in cases["mitigations"] if not name.startswith("price-")]
+            assert len(tried) == 9 and "bfloat16" in tried[1]
+
+
+def expanded(names: str) -> tuple[str, ...]:
+    """What a shell makes of them."""
+    echo = subprocess.run(["bash", "-c", f"echo {names}"], capture_output=True, check=True)
+    return tuple(echo.stdout.decode().split())
+
+
+def part_s(plan: Plan, suite: str, names: tuple[str, ...]) -> float:
+    """Expected time of all rounds of some cases, each of which the plan must have [s]."""
+    (planned,) = [each for each in plan.suites if each.suite == suite]
+    assert set(names) <= planned.cases.keys()
+    kept = {
+        platform: tuple(name for name in own if name in names)
+        for platform, own in planned.platforms.items()
+    }
+    own = {platform: cases for platform, cases in kept.items() if cases}
+    return expected_suite_s(plan, planned.model_copy(update={"platforms": own}))
+
+
+def test_what_changes_neither_batch_nor_mode_needs_no_kernels_of_its_own() -> None:
+    (campaign,) = load_campaigns(ROOT, ["mitigations"])
+    cases = {n: c for n, c in campaign.cases.items() if n.startswith("bert-")}
+    parts = {name: canonical_json(compiled_part(case)) for name, case in cases.items()}
+    own = {name for name in parts if list(parts.values()).count(parts[name]) == 1}
+    assert own == {"bert-batch-2"} and len(set(parts.values())) == 3
+    assert parts["bert-powersgd"] == parts["bert-compile"] != parts["bert-int8"]
+
+
+def test_the_plain_step_is_expected_to_be_built_once_where_cases_follow_that_share_it() -> None:
+    first = StepCase(mitigation=Mitigation(static_graph=True), **WORKLOAD)
+    other = first.model_copy(update={"mitigation": Mitigation(exchange="int8")})
+    larger = first.model_copy(update={"batch_per_gpu": 8})
+    price = PriceCase(mitigation=Mitigation(exchange="int8"))
+    for device, saved_s in (("cpu", 1 - 0.5), ("cuda", 7 - 1)):
+        one, kept = expected_cases_s([first, other], device)
+        assert one - kept == pytest.approx(saved_s)
+        assert expected_cases_s([first, larger, first], device) == pytest.approx([one] * 3)
+        assert expected_cases_s([first, price, other], device)[2] == pytest.approx(one)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -15,7 +16,7 @@ from commwall.analysis.tables.tidy import Tables
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report import figures
-from commwall.report.style import COLORS, Look, looks_of, picture
+from commwall.report.style import COLORS, Look, looks_of, mark_clipped, new_figure, picture
 from tests.golden.build import CAMPAIGN, FULL_MS, SLOW, plan, record
 from tests.golden.many import CAMPAIGN as MANY
 from tests.golden.many import write_campaign as write_many
@@ -218,6 +219,15 @@ def test_pure_numbers_share_an_axis_and_name_their_platforms_once(many: Tables) 
     (legend,) = figure.legends
     assert len(legend.get_texts()) == 3
     assert len(figures.quantity_figure(many, LOOKS, PRIMARY).axes) == 4
+
+
+@pytest.mark.parametrize(("length", "lines"), [(30, 1), (40, 2)])
+def test_what_an_arrow_means_is_not_cut_off(length: int, lines: int) -> None:
+    _, (axes,) = new_figure([1.0])
+    axes.set_xlabel("x" * length)
+    axes.set_xlim(0, 1)
+    mark_clipped(axes, [(0, SimpleNamespace(mean_low=0.5, mean_high=2.0))])
+    assert len(axes.get_xlabel().splitlines()) == lines
 
 
 @pytest.mark.parametrize("name", ["throughput", "parts", "legs"])

@@ -24,8 +24,8 @@ READ_OFF_RANKS = 2
 STEP_BLOCKS = 4
 """Blocks of a step with a mitigation and of the step without, A B B A."""
 PRICE_BATCH_S = 0.004
-"""A batch of the small task on two CPUs; each seed trains twice, and the first one's gradients are
-looked at as well [s]."""
+"""A batch of the small task on two CPUs; each seed trains with and without the mitigation, and the
+first one's gradients are looked at as well [s]."""
 
 
 class Allowance(NamedTuple):
@@ -34,7 +34,9 @@ class Allowance(NamedTuple):
     launch_s: Mapping[SuiteName, float]
     """Start of the interpreters and the process group, and their end [s]."""
     case_s: float
-    """Building the model, compiling or loading its kernels, first steps, checks [s]."""
+    """Building a model, compiling or loading its kernels, first steps, checks [s]."""
+    anew_s: float
+    """Having the plain step of the case before begin anew, in place of building it [s]."""
     leg_s: float
     """Recording a leg, and seeing whether the host keeps up [s]."""
     warmup_share: float
@@ -54,6 +56,7 @@ ALLOWANCES: dict[Literal["cpu", "cuda"], Allowance] = {
             "mitigations": 5.5,
         },
         case_s=1.0,
+        anew_s=0.5,
         leg_s=0.0,
         warmup_share=0.3,
         point_s={"memory": 0.0, "collectives": 0.0, "strategies": 1.5, "inference": 0.5},
@@ -68,6 +71,7 @@ ALLOWANCES: dict[Literal["cpu", "cuda"], Allowance] = {
             "mitigations": 17.0,
         },
         case_s=7.0,
+        anew_s=1.0,
         leg_s=0.9,
         warmup_share=0.0,
         point_s={"memory": 1.15, "collectives": 0.06, "strategies": 8.0, "inference": 6.0},
@@ -89,8 +93,7 @@ def expected_launch_s(
         device: where.
         ranks: processes.
     """
-    cases_s = sum(expected_case_s(case, device, ranks) for case in cases)
-    return expected_start_s(cases, device) + cases_s
+    return expected_start_s(cases, device) + sum(expected_cases_s(cases, device, ranks))
 
 
 def expected_start_s(cases: Sequence[Case], device: Literal["cpu", "cuda"]) -> float:
@@ -131,24 +134,46 @@ def basis_text(plan: Plan, suite: PlannedSuite) -> str:
     launch = significant(allowance.launch_s[suite.suite])
     if suite.suite not in ("training", "mitigations"):
         return f"{POINT_SHARE:g} times the windows, {launch} s a launch"
-    case = significant(allowance.case_s)
+    case = f"{significant(allowance.case_s)} s a {'case' if suite.suite == 'training' else 'step'}"
+    if suite.suite == "mitigations":
+        case += f" that is built and {significant(allowance.anew_s)} s where it is kept"
     leg = f" and {significant(allowance.leg_s)} s a leg" if allowance.leg_s else ""
     share = allowance.warmup_share
     warmup = f"{share:.0%} of the longest warm-ups, " if share else ""
-    return f"windows, {warmup}{launch} s a launch, {case} s a case{leg}"
+    return f"windows, {warmup}{launch} s a launch, {case}{leg}"
 
 
-def expected_case_s(
-    case: Case, device: Literal["cpu", "cuda"], ranks: int = READ_OFF_RANKS
-) -> float:
-    """Expected time of one case within a launch of so many processes [s]."""
+def expected_cases_s(
+    cases: Sequence[Case], device: Literal["cpu", "cuda"], ranks: int = READ_OFF_RANKS
+) -> list[float]:
+    """Expected time of each case of a launch of so many processes, in their order [s]."""
+    before = (None, *cases)
+    return [
+        _case_s(case, device, ranks, kept=_same_plain(last, case))
+        for last, case in zip(before, cases, strict=False)
+    ]
+
+
+def _same_plain(last: Case | None, case: Case) -> bool:
+    """Whether a case takes over what the case before did without a mitigation."""
+    if isinstance(last, StepCase) and isinstance(case, StepCase):
+        return last.identity == case.identity
+    if isinstance(last, PriceCase) and isinstance(case, PriceCase):
+        return (last.seeds, last.batches) == (case.seeds, case.batches)
+    return False
+
+
+def _case_s(case: Case, device: Literal["cpu", "cuda"], ranks: int, *, kept: bool) -> float:
     allowance = ALLOWANCES[device]
     if isinstance(case, PriceCase):
-        return PRICE_BATCH_S * case.batches * (1 + 2 * case.seeds)
+        trainings = case.seeds if kept else 2 * case.seeds
+        return PRICE_BATCH_S * case.batches * (1 + trainings)
     if isinstance(case, TrainingCase | StepCase):
-        legs, models = (len(case.legs), 1) if isinstance(case, TrainingCase) else (STEP_BLOCKS, 2)
         leg_s = allowance.leg_s + allowance.warmup_share * case.windows.warmup_max_s
-        return models * allowance.case_s + _timed_s(case) + leg_s * legs
+        if isinstance(case, TrainingCase):
+            return allowance.case_s + _timed_s(case) + leg_s * len(case.legs)
+        plain_s = allowance.anew_s if kept else allowance.case_s
+        return plain_s + allowance.case_s + _timed_s(case) + leg_s * STEP_BLOCKS
     point_s = POINT_SHARE * case.window_s + allowance.point_s[case.suite]
     return _turns(case, ranks) * case.points * point_s
 

@@ -8,6 +8,7 @@ run different kernels, by which two platforms of a round would differ without an
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from commwall.measure.assembly import Setting
 from commwall.measure.tally import Visit
@@ -36,14 +37,15 @@ class Kernels:
         self._asked: set[Path] = set()
 
     def missing(self, visit: Visit) -> tuple[str, ...]:
-        """Cases of a visit that must still be compiled; each is named once.
+        """Cases of a visit that must still be compiled, one for all that have the same kernels.
 
         The link plays no part: what one platform has compiled serves others of its size.
         """
         platform = self._setting.plan.platform(visit.platform)
-        lacking = [name for name in visit.cases if self._lacks(name, platform)]
-        self._asked.update(self._file(name, platform) for name in lacking)
-        return tuple(lacking)
+        names = [name for name in visit.cases if self._lacks(name, platform)]
+        lacking = {self._file(name, platform): name for name in names}
+        self._asked.update(lacking)
+        return tuple(lacking.values())
 
     def note(self, visit: Visit, cases: Iterable[str]) -> None:
         """Kernels of these cases are there."""
@@ -64,7 +66,7 @@ class Kernels:
         """Named by all that a compiled kernel depends on."""
         software = self._setting.software
         key = {
-            "case": self._case(name).model_dump(mode="json", exclude={"windows", "legs"}),
+            "case": compiled_part(self._case(name)),
             "device": platform.device,
             "world_size": platform.world_size,
             "gpus": [gpu.name for gpu in self._setting.machine.facts.gpus],
@@ -73,6 +75,14 @@ class Kernels:
             "place": os.environ.get(PLACE_VARIABLE),
         }
         return self._folder / digest(key)
+
+
+def compiled_part(case: Case) -> dict[str, Any]:
+    """What of a case its kernels depend on; of a mitigation that is the batch and the step mode."""
+    if isinstance(case, StepCase):
+        own = {"mode": case.mitigated_mode, "batch_times": case.mitigation.batch_times}
+        return case.identity | own
+    return case.model_dump(mode="json", exclude={"windows", "legs"})
 
 
 def _modes(case: Case) -> set[StepMode]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from commwall.host.gpu_users import strangers_on
 from commwall.host.locks import DeviceLock
 from commwall.measure.assembly import Circumstances, Setting, assemble
-from commwall.measure.duration import expected_case_s, expected_start_s
+from commwall.measure.duration import expected_cases_s, expected_start_s
 from commwall.measure.kernels import Kernels
 from commwall.measure.progress import START, Part, Progress
 from commwall.measure.supervisor import Launch, LaunchOutcome, run_launch
@@ -234,9 +234,9 @@ class Session:
         """Expected time of the start of a visit's processes and of each of its cases [s]."""
         place = self.setting.plan.platform(visit.platform)
         device, ranks = place.device, place.world_size
-        cases = {name: self.suite.cases[name] for name in visit.cases}
-        parts_s = {name: expected_case_s(case, device, ranks) for name, case in cases.items()}
-        all_s = {START: expected_start_s(list(cases.values()), device), **parts_s}
+        cases = [self.suite.cases[name] for name in visit.cases]
+        parts_s = zip(visit.cases, expected_cases_s(cases, device, ranks), strict=True)
+        all_s = {START: expected_start_s(cases, device), **dict(parts_s)}
         return {Part(visit.round, visit.platform, name): s for name, s in all_s.items()}
 
     def _expected_s(self, visit: Visit) -> float:

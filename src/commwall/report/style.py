@@ -197,7 +197,10 @@ def mark_clipped(axes: Axes, placed: Iterable[tuple[float, Any]]) -> None:
         for row in rows:
             axes.plot(place, row, arrow, color=INK, ms=8, clip_on=False, zorder=4)
     if left or right:
-        words = tr("{axis} (arrow: the interval goes on)", axis=axes.get_xlabel())
+        label = axes.get_xlabel()
+        words = tr("{axis} (arrow: the interval goes on)", axis=label)
+        if columns_of(words) > TITLE_COLUMNS:  # or the end would be cut off
+            words = tr("{axis} (arrow: the interval goes on)", axis=f"{label}\n")
         axes.set_xlabel(words)
 
 

@@ -27,6 +27,9 @@ from commwall.workers.stepping import Step
 POWERSGD_START = 3
 """Steps with a plain exchange before PowerSGD begins: DDP arranges its buckets anew after the
 first one."""
+NEVER = 2**31 - 1
+"""Steps between two that DDP times. By itself it times every hundredth; no graph can hold that, and
+a DDP that is recorded again and again would come to it."""
 OUTER_RATE, OUTER_MOMENTUM = 0.7, 0.9
 """Of DiLoCo's outer optimiser.
 
@@ -94,6 +97,7 @@ class _ExchangedStep:
             static_graph=mitigation.static_graph,
             gradient_as_bucket_view=not mitigation.copied_gradients,
         )
+        self._ddp._set_ddp_runtime_logging_sample_rate(NEVER)
         state, hook = hook_of(mitigation, group)
         if self._overlapped:
             optimizer = _OptimizerHookState(_EachParameter(trainee))

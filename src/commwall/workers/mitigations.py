@@ -1,34 +1,30 @@
 """Suite `mitigations`: a step with a mitigation beside the same step without, on this rank.
 
 Layer: workers. Reads and writes no file. Both steps are there at once and are timed in turns, A B B
-A, so that a drift of the machine weighs on both alike. `commwall.workers.price` measures the other
-kind of case.
+A, so that a drift of the machine weighs on both alike. `sides` builds the steps and keeps the plain
+one from case to case; `commwall.workers.price` measures the other kind of case.
 """
 
-import gc
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from commwall.schema.case import CAPTURING, Leg
-from commwall.schema.mitigation import Mitigation, PriceCase, StepCase
-from commwall.schema.result import LEAST_BOUND_SHARE, CaseResult, Check, Mark, NamedCase
-from commwall.workers import binding, hosting, legs, stepping
+from commwall.schema.case import Leg
+from commwall.schema.mitigation import PriceCase, StepCase
+from commwall.schema.result import LEAST_BOUND_SHARE, CaseResult, Mark, NamedCase
+from commwall.workers import binding, hosting, legs
 from commwall.workers.findings import Findings
 from commwall.workers.group import Group
-from commwall.workers.mitigated import POWERSGD_START, mitigated_step
 from commwall.workers.price import run_price
 from commwall.workers.reporting import exchanged, runtime_facts, skipped, tell_progress
+from commwall.workers.sides import KeptPlain, Side, one_stream, same_losses
 from commwall.workers.timing import Pace, Timed, clock_of, time_leg
 
 TURNS: tuple[Leg, ...] = ("full", "mitigated", "mitigated", "full")
 LEAST_STEPS = 3
-SAME_LOSS_WITHIN = 0.02
-"""Relative. A step that rounds in another order stays far below it, one that computes something
-else does not."""
 ALONE = "one process exchanges nothing, and a mitigation has nothing to mitigate"
 ONE_NODE = "the machine has one NUMA node: all of its CPUs are as near to every device"
-_STATEFUL = frozenset({"int8", "onebit", "powersgd"})
+_PLAIN = KeptPlain()
 
 
 def run_case(named: NamedCase, group: Group) -> CaseResult:
@@ -45,14 +41,16 @@ def run_case(named: NamedCase, group: Group) -> CaseResult:
     if group.size == 1:
         return skipped(named.name, ALONE)
     if isinstance(case, PriceCase):
+        _PLAIN.drop()
         return run_price(named.name, case, group)
     assert isinstance(case, StepCase)  # the suite chose this module
     nodes = binding.node_cpus() if case.mitigation.numa is not None else {}
     if case.mitigation.numa is not None and len(nodes) < 2:
         return skipped(named.name, ONE_NODE)
     findings = Findings(named.name, group.rank)
-    _Pair(named.name, case, group, findings).measure()
-    gc.collect()
+    with one_stream(group.device):
+        _Pair(named.name, case, group, findings).measure()
+        _PLAIN.end_case()
     return exchanged(named.name, group, findings)
 
 
@@ -60,61 +58,10 @@ def compile_case(named: NamedCase, group: Group) -> CaseResult:
     """Take the first steps of a case, so that its kernels are compiled and kept; time nothing."""
     case, findings = named.case, Findings(named.name, group.rank)
     if isinstance(case, StepCase):
-        _Pair(named.name, case, group, findings)
-        gc.collect()
+        with one_stream(group.device):
+            _Pair(named.name, case, group, findings)
+            _PLAIN.end_case()
     return exchanged(named.name, group, findings)
-
-
-class _Side:
-    """One of the two steps, after its first steps have been taken and checked."""
-
-    def __init__(self, case: StepCase, mitigation: Mitigation, group: Group, word: str) -> None:
-        self.mode = mitigation.step_mode or case.step_mode
-        self.mitigation, self._group = mitigation, group
-        own = case.model_copy(
-            update={
-                "batch_per_gpu": case.batch_per_gpu * mitigation.batch_times,
-                "step_mode": self.mode,
-            }
-        )
-        self.workload = legs.Workload(own, group.device, group.rank)
-        self.step = mitigated_step(self.workload, mitigation, case.bucket_bytes)
-        with stepping.first_run_of(self.mode):
-            self.losses = [
-                self._loss_of_step() for _ in range(max(legs.FIRST_STEPS, POWERSGD_START))
-            ]
-        self.checks = [self.sound(f"{word}_step_sound")]
-        self.run: stepping.Step = self.step
-
-    def record(self) -> None:
-        """Have the step recorded if its mode says so."""
-        self.run = stepping.in_mode(self.mode, self.step)
-        if self.recorded and self.mitigation.exchange not in _STATEFUL:
-            self.workload.restart()
-            if self.mitigation.local_steps == 1:  # else the optimiser's state tells in the loss
-                self.checks.append(legs.recorded_check(self.workload, self.run, self.step))
-
-    @property
-    def recorded(self) -> bool:
-        """Whether a CUDA graph is replayed."""
-        return self.mode in CAPTURING
-
-    def sound(self, name: str) -> Check:
-        """Losses are finite, and weights the same bits on all ranks; all ranks must ask."""
-        weights = [p.detach() for p in self.workload.module.parameters()]
-        prints = self._group.all(legs.fingerprint(weights))
-        losses = [*self.losses, float(self.workload.loss)]
-        return Check(
-            name=name,
-            passed=len(set(prints)) == 1 and all(map(math.isfinite, losses)),
-            found=f"losses {losses}; sums of the weights' bits per rank: "
-            + ", ".join(f"{each:.0f}" for each in prints),
-            expected="finite losses, one sum after the exchange",
-        )
-
-    def _loss_of_step(self) -> float:
-        self.step()
-        return float(self.workload.loss)
 
 
 class _Pair:
@@ -124,9 +71,9 @@ class _Pair:
         legs.require_precision(case, group.device)
         self._name, self._case, self._group, self._findings = name, case, group, findings
         tell_progress(group, name, "prepare")
-        self._sides: dict[Leg, _Side] = {
-            "full": _Side(case, Mitigation.model_construct(), group, "plain"),
-            "mitigated": _Side(case, case.mitigation, group, "mitigated"),
+        self._sides: dict[Leg, Side] = {
+            "full": _PLAIN.side(case, group),
+            "mitigated": Side(case, case.mitigation, group, "mitigated"),
         }
 
     def measure(self) -> None:
@@ -136,7 +83,9 @@ class _Pair:
             for check in side.checks:
                 self._findings.check(check)
         if not self._case.mitigation.numerical:
-            self._findings.check(self._same_loss())
+            # What changes no arithmetic must give the losses of the unmitigated step.
+            plain, own = (side.losses for side in self._sides.values())
+            self._findings.check(same_losses("losses_as_unmitigated", own, plain))
         self._findings.runtime = runtime_facts(
             self._group,
             self._name,
@@ -162,7 +111,7 @@ class _Pair:
             self._host(leg, side, blocks[leg])
             self._link(leg, shares[leg])
 
-    def _block(self, side: _Side) -> Timed:
+    def _block(self, side: Side) -> Timed:
         """Half of a side's window."""
         windows, link = self._case.windows, self._group.link
         batches = side.mitigation.batches
@@ -185,7 +134,7 @@ class _Pair:
         self._findings.values("bound_cpus", (len(cpus[node]),), "mitigated")
         return binding.bound_to(cpus[node])
 
-    def _host(self, leg: Leg, side: _Side, blocks: list[Timed]) -> None:
+    def _host(self, leg: Leg, side: Side, blocks: list[Timed]) -> None:
         """See whether the device waits for the host, where a replay can tell."""
         if not side.recorded:
             return
@@ -206,14 +155,3 @@ class _Pair:
         if leg == "full" and min(shares) < LEAST_BOUND_SHARE:
             detail = f"on rank {self._group.rank} the link sets {min(shares):.1%} of the time"
             self._findings.mark(Mark(name="emulation_not_binding", leg=leg, detail=detail))
-
-    def _same_loss(self) -> Check:
-        """What changes no arithmetic must give the losses of the unmitigated step."""
-        plain, own = (self._sides[leg].losses for leg in self._sides)
-        worst = max(abs(b / a - 1) for a, b in zip(plain, own, strict=True))
-        return Check(
-            name="losses_as_unmitigated",
-            passed=worst <= SAME_LOSS_WITHIN,
-            found=f"{own}, {worst:.2g} apart from {plain}",
-            expected=f"within {SAME_LOSS_WITHIN:g} of the unmitigated step's",
-        )

@@ -3,12 +3,14 @@
 Layer: analysis. Reads no file. An option of the step is held against the unmitigated step of its
 own launch. NCCL's variables are read once a process: a platform that sets more of them than another
 on the same way is that one with the variables tried, and its steps are held against the unmitigated
-step of the other platform in the same round.
+step that the other platform took back to back with them: other cases of the same round may be of
+another sitting.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
+from typing import TypeVar
 
 from commwall.analysis.names import step_time
 from commwall.analysis.values.cells import Cell
@@ -17,6 +19,7 @@ from commwall.schema.base import canonical_json
 from commwall.schema.case import TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.plan import Plan, PlannedPlatform
+from commwall.schema.record import RecordId
 from commwall.schema.treatment import EmulatedLink
 from commwall.schema.variables import nccl_variables
 from commwall.schema.workload import Workload
@@ -25,6 +28,8 @@ Settings = tuple[tuple[str, str], ...]
 """NCCL variables and their values."""
 Key = tuple[str, str, int]
 """Platform, workload, round."""
+Round = TypeVar("Round", int, str)
+"""Number of a round, or what launches share that were made back to back."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,10 @@ class Turns:
 
     def __init__(self, plan: Plan | None, cells: Iterable[Cell]) -> None:
         own = tuple(cells)
-        self.plain = plain_timings(own)
+        self.plain = plain_timings(own, lambda record: record.round)
         """Unmitigated steps by platform, workload and round."""
+        self._beside = plain_timings(own, lambda record: record.round_id)
+        """The same of launches that were made back to back."""
         self._tuned = tuned_platforms(plan) if plan else {}
         groups: dict[Group, dict[int, Turn]] = {}
         for cell in own:
@@ -89,9 +96,9 @@ class Turns:
             yield (mine.platform, place[0], mine.case, Tried(option)), turn
             return
         base, settings = self._tuned[mine.platform]
-        held_against = self.plain.get((base, *place))
+        held_against = self._beside.get((base, place[0], mine.round_id))
         if held_against:
-            alone = self.plain[(mine.platform, *place)]
+            alone = self._beside[(mine.platform, place[0], mine.round_id)]
             yield (base, place[0], "", Tried(None, settings)), Turn(cell, base, held_against, alone)
             turn = Turn(cell, base, held_against, mitigated)
             yield (base, place[0], mine.case, Tried(option, settings)), turn
@@ -127,21 +134,31 @@ def _variables(platform: PlannedPlatform) -> dict[str, str]:
     return nccl_variables(platform.treatment)
 
 
-def plain_timings(cells: Iterable[Cell]) -> dict[Key, Timing]:
+def plain_timings(
+    cells: Iterable[Cell], round_of: Callable[[RecordId], Round]
+) -> dict[tuple[str, str, Round], Timing]:
     """The unmitigated step: median over the cases of this suite that have it, or the training case
     where none has.
+
+    Args:
+        cells: records.
+        round_of: tells which of a workload's steps on a platform belong together.
+
+    Returns:
+        Platform, workload and round -> the step.
     """
-    found: dict[Key, list[Timing]] = {}
-    trained: dict[Key, Timing] = {}
+    found: dict[tuple[str, str, Round], list[Timing]] = {}
+    trained: dict[tuple[str, str, Round], Timing] = {}
     for cell in cells:
         sides, case = _sides(cell), cell.record.case
+        if not isinstance(case, Workload):
+            continue
+        key = (cell.record.id.platform, workload_key(case), round_of(cell.record.id))
         step_s = cell.derived.values.get(step_time("full"))
         if sides:
-            key = (cell.record.id.platform, *workload_round(cell))
             found.setdefault(key, []).append(sides[0])
         elif isinstance(case, TrainingCase) and step_s and not cell.refusals:
             samples = case.batch_per_gpu * cell.record.platform.world_size
-            key = (cell.record.id.platform, *workload_round(cell))
             trained[key] = Timing(step_s / samples, None)
     return trained | {key: _middle(timings) for key, timings in found.items()}
 

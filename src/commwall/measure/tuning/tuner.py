@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from commwall.measure.duration import ALLOWANCES, STEP_BLOCKS, WINDOW_SHARE
+from commwall.measure.duration import ALLOWANCES, STEP_BLOCKS, WINDOW_SHARE, expected_start_s
+from commwall.measure.kernels import compiled_part
 from commwall.measure.progress import Say
 from commwall.measure.supervisor import Launch, run_launch
 from commwall.measure.tuning.candidates import Candidate, Choice
@@ -140,13 +141,17 @@ class Tuner:
         return least_time_s(len(choice.candidates), self._costs(choice), LEAST_WINDOW_S)
 
     def _costs(self, choice: Choice) -> Costs:
-        """What a search takes besides windows; every set of variables needs a launch of its own."""
+        """What a search takes besides windows.
+
+        Every set of variables needs a launch of its own, whose first case builds the plain step.
+        """
         allowance = ALLOWANCES[self.platform.device]
+        start_s = expected_start_s([self.workload], self.platform.device)
         launches = len({(), *(candidate.variables for candidate in choice.candidates)})
         blocks_s = allowance.leg_s + allowance.warmup_share * self.workload.windows.warmup_max_s
         return Costs(
-            rung_s=launches * allowance.launch_s["mitigations"],
-            candidate_s=2 * allowance.case_s + STEP_BLOCKS * blocks_s,
+            rung_s=launches * (start_s + allowance.case_s),
+            candidate_s=allowance.anew_s + allowance.case_s + STEP_BLOCKS * blocks_s,
             windows=2 * WINDOW_SHARE,
         )
 
@@ -154,8 +159,7 @@ class Tuner:
         """Have compiled what the candidates run, which may take the first launch minutes."""
         own = [self._case(c.mitigation or FILLER, LEAST_WINDOW_S) for c in choice.candidates]
         compiled = [case for case in own if {case.step_mode, case.mitigated_mode} & COMPILING]
-        # Kernels are those of a step mode and a batch, whatever else a candidate does.
-        cases = {(c.mitigated_mode, c.mitigation.batch_times): c for c in compiled}.values()
+        cases = {digest(compiled_part(case)): case for case in compiled}.values()
         if not cases:
             return
         self.say(f"compiling {self.workload.model} {self.workload.preset}")
