@@ -20,7 +20,7 @@ from commwall.judge.scene import Pasted, Scene, paste
 from commwall.language.translate import ENGLISH, LANGUAGES, speaking
 from commwall.readers.decoding import decoded
 from commwall.readers.refusal import Unreadable
-from commwall.records.store import write_atomically
+from commwall.records.files import write_atomically
 from commwall.report.acceptance import (
     EXPECTATIONS,
     HandOver,
