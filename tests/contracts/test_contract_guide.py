@@ -128,8 +128,8 @@ def test_guide_is_linked_from_readme() -> None:
 
 
 def test_finding_follows_from_the_records(finding) -> None:  # noqa: ANN001
-    analysis = finding.sample()
-    rows = finding.table_rows(analysis)
-    readme = text_of(ROOT / "README.md")
-    assert rows and [row for row in rows.values() if row not in readme] == []
+    analysis = finding.reference()
+    readme = " ".join(text_of(ROOT / "README.md").split())
+    told = [*finding.table_rows(analysis), *finding.sentences(analysis)]
+    assert [each for each in told if each not in readme] == [], "repair: make docs prints them"
     assert (DOCS / "finding.svg").read_bytes() == finding.figure(analysis), "repair: make docs"
