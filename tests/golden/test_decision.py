@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from commwall.analysis.names import PRIMARY
 from commwall.economics.wording import sentence
 from commwall.language.translate import speaking
 from commwall.records.files import write_atomically
@@ -23,7 +24,7 @@ from commwall.report.decision.content import (
 from commwall.report.decision.figure import MOST_ROWS, Row, decision_figure, spread_evenly
 from commwall.report.decision.page import DecisionPage, open_decision
 from commwall.report.decision.page import figure as shown_figure
-from commwall.report.decision.words import NOTHING_USED, ONE_ROUND
+from commwall.report.decision.words import NOTHING_USED, ONE_ROUND, far_words
 from commwall.report.style import NARROW_IN
 from commwall.schema.plan import Comparison, Plan
 from tests.golden import build, gpus, many, replica, splits
@@ -71,6 +72,17 @@ def test_who_wins_by_how_much_and_how_surely(of_gpus: DecisionPage) -> None:
     assert "3 rounds" in rounds and "95 % interval" in rounds
     assert floor.endswith("the interval contains 1; noise floor 3.6 %.")
     assert above == "Every winner is above the noise floor of its own case."
+
+
+def test_no_hours_are_told_of_a_case_not_to_be_relied_on(of_gpus: DecisionPage) -> None:
+    """The same link measured twice differs as much as the two links do."""
+    analysis, names = of_gpus.money.page.analysis, of_gpus.money.page.analysis.names
+    (verdict,) = [v for v in analysis.verdicts if v.winner and v.quantity == PRIMARY]
+    doubtful = replace(verdict, control=verdict)
+    assert doubtful.above_noise is False
+    assert list(far_words([doubtful], names)) == []
+    (hours,) = far_words([verdict, doubtful], names)
+    assert "takes 5.00 (3.85 to 6.50) hours" in hours
 
 
 def test_money_is_what_the_money_page_says(of_gpus: DecisionPage) -> None:

@@ -64,6 +64,8 @@ def _winning_side(verdict: Verdict) -> Literal["a", "b"] | None:
 def far_words(verdicts: Sequence[Verdict], names: Mapping[str, str]) -> Iterator[str]:
     """By how much in other words: hours of a training, or what one round has shown.
 
+    Hours are what a reader quotes, so that none are told of a case below its noise floor.
+
     Args:
         verdicts: of one comparison and quantity, at least one.
         names: platform -> its name for readers.
@@ -71,8 +73,9 @@ def far_words(verdicts: Sequence[Verdict], names: Mapping[str, str]) -> Iterator
     comparison, quantity = verdicts[0].comparison, verdicts[0].quantity
     trained = quantity == PRIMARY
     if trained:
+        sound = [verdict for verdict in verdicts if verdict.above_noise is not False]
         for winner, loser in ((comparison.a, comparison.b), (comparison.b, comparison.a)):
-            if hours := _hours_text([v for v in verdicts if v.winner == winner]):
+            if hours := _hours_text([v for v in sound if v.winner == winner]):
                 sides = {"winner": names[winner], "loser": names[loser]}
                 yield tr(
                     "What takes {of} hours over {loser} takes {hours} hours over {winner}.",
