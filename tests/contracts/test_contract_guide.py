@@ -127,6 +127,12 @@ def test_guide_is_linked_from_readme() -> None:
     assert [path for path in (DOCS / "guide").glob("*.md") if named(path) not in readme] == []
 
 
+def test_guide_says_whether_the_reference_can_be_replicated() -> None:
+    here = (ROOT / "results" / "h200x2" / "predictions.json").exists()
+    told = " ".join(text_of(DOCS / "guide" / "publish.md").split())
+    assert ("`h200x2` has no such file yet." in told) == (not here)
+
+
 def test_finding_follows_from_the_records(finding) -> None:  # noqa: ANN001
     analysis = finding.reference()
     readme = " ".join(text_of(ROOT / "README.md").split())

@@ -1,5 +1,7 @@
 """`commwall whatif` against the reference campaign: its answers hold what was measured."""
 
+from dataclasses import replace
+
 import pytest
 
 from commwall.analysis.names import Quantity
@@ -14,6 +16,7 @@ from commwall.analysis.whatif.calibration import (
     calibrate,
 )
 from commwall.analysis.whatif.curve import curve_lines, readings
+from commwall.analysis.whatif.premises import premise_lines
 from commwall.model.estimates import Estimate
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
@@ -111,6 +114,15 @@ def test_the_curve_is_read_where_the_model_lies(analysis: Analysis, facts: Facts
         "curve: gain of NVLink over host-staged",
         *(f"curve: {gain} % is crossed at" for gain in (1, 5, 20)),
     ]
+
+
+def test_what_is_hidden_is_told_with_its_link(analysis: Analysis, facts: Facts) -> None:
+    question = ask(facts, calibrate(analysis)).question
+    told = [line.what for line in premise_lines(question) if "could be hidden" in line.what]
+    assert told == [f"of what could be hidden over {link.name} is" for link in question.links]
+    assert len(set(told)) > 1
+    same = replace(question, links=question.links[:1])
+    assert "of what could be hidden is" in [line.what for line in premise_lines(same)]
 
 
 def test_there_is_no_curve_of_other_numbers_of_gpus(analysis: Analysis, facts: Facts) -> None:

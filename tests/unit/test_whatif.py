@@ -128,6 +128,7 @@ def test_gpus_without_peer_access_are_told_to_stage(facts: Facts) -> None:
         (("llama-7b", "--gpu", "rtx-4090", "--gpus", "8", "--link", "nvlink"), "no NVLink of it"),
         (("llama-7b", "--gpu", "a100-sxm-80gb", "--gpus", "8", "--link", "pcie5"), "4 at most"),
         (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "25 apples/s"), "no such link"),
+        (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "25Gbps"), "in bytes: 3.125GB/s"),
         (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "5FLOP/s"), "no rate of a link"),
         (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "1e400GB/s"), "no rate of a link"),
         (("llama-7b", "--gpu", "h200", "--gpus", "8", "--link", "ib999"), "where     --link"),
@@ -183,6 +184,7 @@ def test_the_answer_for_a_decoder(capsys: pytest.CaptureFixture[str]) -> None:
     assert told("fewest GPUs that hold it", text) == ("2", "modelled")
     assert told("MFU without waiting", text) == ("40 %", "given")
     assert told("peak in bfloat16, dense", text) == ("989 TFLOP/s", "nominal")
+    assert re.findall(r"^(\S.*?) {2,}", text, re.MULTILINE)[0].startswith("gain of NVLink 4 over")
     assert told("rate of NVLink 4", text) == ("182 to 367 GB/s", "published")
     assert told("rate of a link of 25.0 GB/s", text) == ("25.0 GB/s", "given")
     # 13.48 GB x (14 + 2) moved at 4.8 TB/s.

@@ -22,6 +22,7 @@ from commwall.analysis.whatif.premises import premise_lines
 from commwall.analysis.whatif.words import (
     Line,
     answer_lines,
+    gain_lines,
     heading,
     origin_lines,
     scale_rows,
@@ -117,9 +118,10 @@ def run(arguments: argparse.Namespace) -> int:
     for line in origin_lines(question, measured, arguments.model):
         print(line)
     print()
-    _print_lines([*answer_lines(found), *premise_lines(question)])
+    _print_lines(gain_lines(found))
     if analysis and measured and measured.is_of(question.kind, facts):
         _print_lines(curve_lines(analysis, found))
+    _print_lines([*answer_lines(found), *premise_lines(question)])
     if len(arguments.gpus) > 1:
         _print_scale(question, arguments.gpus)
     return 0

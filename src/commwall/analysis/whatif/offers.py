@@ -33,6 +33,7 @@ NETWORKS = {"hdr": 200, "ndr": 400, "xdr": 800}
 """Generation of InfiniBand -> Gbit/s of a port, as it is sold."""
 NETWORK_FORMS = "ib400, roce400, ndr, or a rate such as 25GB/s"
 FORMS = f"nvlink, nvlink4, pcie, pcie5, {NETWORK_FORMS}"
+BITS_OF_A_BYTE = 8
 FASTEST = 1e15
 """Chosen: a rate that no link has, a thousand times that of NVLink [byte/s]."""
 
@@ -186,11 +187,11 @@ def _of_rate(word: str, facts: Facts, where: str, expected: str) -> Offer:
     """A rate as somebody gives it, in one direction."""
     found = re.fullmatch(r"([\d.]+(?:e[+-]?\d+)?)\s*([A-Za-z]+/s)", word)
     if not found:
-        raise ConfigError("no such link", where=where, found=word, expected=expected)
+        raise _no_rate(word, where, expected)
     try:
         value, unit = float(found[1]), unit_of(found[2])
     except (ValueError, UnitError) as error:
-        raise ConfigError("no such link", where=where, found=word, expected=expected) from error
+        raise _no_rate(word, where, expected) from error
     rate = value * unit.value
     if unit.dimension != unit_of("byte/s").dimension or not 0 < rate < FASTEST:
         raise ConfigError(
@@ -199,6 +200,16 @@ def _of_rate(word: str, facts: Facts, where: str, expected: str) -> Offer:
         )  # fmt: skip
     given = Estimate(rate, rate, "given", "as asked for, in one direction, whatever carries it")
     return Offer(f"a link of {rate_text(rate)}", given, _latency(facts.modelling.pcie_latency))
+
+
+def _no_rate(word: str, where: str, expected: str) -> ConfigError:
+    """What is neither a link nor a rate in bytes; of bits it is said how many bytes they are."""
+    bits = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT])b(?:it)?(?:ps|/s)", word)
+    in_bytes = f"{float(bits[1]) / BITS_OF_A_BYTE:g}{bits[2]}B/s" if bits else ""
+    return ConfigError(
+        "no such link", where=where, found=word, expected=expected,
+        next_step=f"bits a second are told in bytes: {in_bytes}" if bits else None,
+    )  # fmt: skip
 
 
 def _achieved(

@@ -9,7 +9,7 @@ from commwall.analysis.whatif.answers import Question
 from commwall.analysis.whatif.asking import EVEN, HEAD_WIDTH
 from commwall.analysis.whatif.offers import Offer
 from commwall.analysis.whatif.words import Line, percents_text, rates_text, seconds_text
-from commwall.model.estimates import Origin
+from commwall.model.estimates import Estimate, Origin
 from commwall.model.layout import Layout, micro_batch
 from commwall.model.scale import BUCKET_BYTES
 from commwall.schema.units import significant
@@ -48,14 +48,24 @@ def _of_compute(question: Question) -> Iterator[Line]:
 
 
 def _of_exchange(question: Question) -> Iterator[Line]:
-    for each in dict.fromkeys(link.overlap or question.overlap for link in question.links):
-        yield Line("of what could be hidden is", percents_text(each), each.origin, each.basis)
+    yield from _of_hiding(question)
     if int(question.layout.data) > 1:
         yield from _of_gradients(question.layout)
     experts = question.workload.experts
     if experts:
         basis = f"each of {experts.number} experts gets as many tokens, none is dropped or padded"
         yield Line("load of experts", "equal", "assumed", basis)
+
+
+def _of_hiding(question: Question) -> Iterator[Line]:
+    """How much of the exchange is hidden, with the links' names where they differ in it."""
+    over: dict[Estimate, list[str]] = {}
+    for link in question.links:
+        over.setdefault(link.overlap or question.overlap, []).append(link.name)
+    for share, links in over.items():
+        where = f" over {' and '.join(links)}" if len(over) > 1 else ""
+        what = f"of what could be hidden{where} is"
+        yield Line(what, percents_text(share), share.origin, share.basis)
 
 
 def _of_gradients(layout: Layout) -> Iterator[Line]:

@@ -103,14 +103,13 @@ def layout_text(layout: Layout) -> str:
 
 
 def answer_lines(answer: Answer) -> tuple[Line, ...]:
-    """All lines of an answer; `commwall.analysis.whatif.premises` has what it rests on."""
+    """What a gain comes from; `commwall.analysis.whatif.premises` has what it rests on."""
     return (
         Line("compute of a step", seconds_text(answer.compute), "modelled", _work_text(answer)),
         _update_line(answer),
         *_volume_lines(answer),
         *_memory_lines(answer),
         *(line for over in answer.over for line in _link_lines(over, answer)),
-        *_gain_lines(answer),
     )
 
 
@@ -305,7 +304,8 @@ def _parts_text(over: OverLink, answer: Answer) -> str:
     return f"{alone}, and waiting {', '.join(parts)}" if parts else f"{alone} alone"
 
 
-def _gain_lines(answer: Answer) -> Iterator[Line]:
+def gain_lines(answer: Answer) -> Iterator[Line]:
+    """What was asked for: what the faster link of each two gains."""
     for each in answer.gains:
         what = f"gain of {each.faster.name} over {each.slower.name}"
         yield Line(
