@@ -41,7 +41,7 @@ check: dev ## style, types, layers, generated pages, unit and contract tests; ab
 	$(TEST)/bin/python docs/generate.py --check
 	$(TEST)/bin/python -m pytest -q tests/unit tests/contracts tests/workflow/test_rules.py
 
-docs: dev ## write the generated pages and the README's figure anew
+docs: dev ## write the generated pages and the README's figure anew, in an environment of its own
 	$(TEST)/bin/python docs/generate.py
 	$(TEST)/bin/python docs/finding.py
 
@@ -59,7 +59,7 @@ clean: ## remove all that can be made again, environments too; plans and records
 	@echo "Plans and records stay in results/: they are evidence and cost machine time." \
 	    "To give them up, delete results/<campaign>/ yourself."
 
-driver: python
+driver: python ## only make .venv, which has the command `commwall`; `make report` begins with it
 	@$(call environment,$(DRIVER),envs/driver.lock)
 
 dev: python
@@ -83,10 +83,12 @@ endef
 define environment
 set -euo pipefail; \
 if ! cmp --silent $(2) $(1)/lock; then \
-    echo "making $(1) from $(2)"; \
+    echo "making $(1) from $(2): some minutes without a word"; \
     rm -rf $(1); \
     $(PYTHON) -m venv $(1); \
-    $(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $(2); \
+    $(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $(2) || { \
+        echo "The packages of $(2) could not be installed: pip's words stand above." \
+            "Without a package index go on at docs/guide/air-gapped.md." >&2; exit 2; }; \
     python="$$PWD/$(1)/bin/python"; \
     (cd src && "$$python" -c 'from pathlib import Path; \
         from commwall.host.environments import attach_package; \

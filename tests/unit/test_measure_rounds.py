@@ -113,7 +113,9 @@ def test_all_that_is_due_is_measured_and_then_nothing(tmp_path: Path) -> None:
     state = read_state(Layout(tmp_path).state_path("demo", "training"))
     assert (state.due, state.looked_at) == ((), None)
     assert {f.standing for f in state.findings} == {"fresh"}
-    assert re.fullmatch(r"case 1 of 4 \(round 1 of 2, fast\): ok-1, \d+ s left", said[0])
+    assert re.fullmatch(
+        r"case 1 of 4 \(round 1 of 2, fast\): ok-1, \d+ s of this suite left", said[0]
+    )
     assert len(said) == 4, "one line a case"
     assert measure_suite(order).measured == 0
 

@@ -42,9 +42,9 @@ def test_each_case_is_told_once_with_the_time_left_by_the_plan() -> None:
     run.launch(1, "fast", ("a", 20), ("b", 20), start_s=10)
     run.launch(1, "slow", ("a", 20), start_s=10)
     assert run.said == [
-        "case 1 of 8 (round 1 of 2, fast): a, 3 min left",
-        "case 2 of 8 (round 1 of 2, fast): b, 3 min left",
-        "case 3 of 8 (round 1 of 2, slow): a, 2 min left",
+        "case 1 of 8 (round 1 of 2, fast): a, 3 min of this suite left",
+        "case 2 of 8 (round 1 of 2, fast): b, 3 min of this suite left",
+        "case 3 of 8 (round 1 of 2, slow): a, 2 min of this suite left",
     ]
     assert run.progress.left_s == 120
 
@@ -72,8 +72,8 @@ def test_cases_that_were_lost_do_not_count_any_more() -> None:
     run.launch(2, "fast", ("a", 20), start_s=10)
     run.launch(2, "fast", ("b", 20), start_s=10)  # after an accident, once more
     assert run.said[-2:] == [
-        "case 5 of 8 (round 2 of 2, fast): a, 2 min left",
-        "case 6 of 8 (round 2 of 2, fast): b, 80 s left",
+        "case 5 of 8 (round 2 of 2, fast): a, 2 min of this suite left",
+        "case 6 of 8 (round 2 of 2, fast): b, 80 s of this suite left",
     ]
 
 

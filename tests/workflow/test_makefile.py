@@ -9,7 +9,7 @@ import pytest
 
 from tests.workflow.checkout import SOURCE, plain_environment
 
-TARGETS = {"report", "test", "check", "docs", "clean", "help"}
+TARGETS = {"driver", "report", "test", "check", "docs", "clean", "help"}
 
 
 def _make(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -37,6 +37,21 @@ def test_old_python_is_refused_with_a_next_step(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "3.11 or newer" in done.stderr and "Python 3.8.2" in done.stderr
     assert "make PYTHON=" in done.stderr
+
+
+def test_a_host_that_pip_cannot_serve_is_told_the_other_way(tmp_path: Path) -> None:
+    shutil.copy(SOURCE / "Makefile", tmp_path)
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs/driver.lock").touch()
+    python = tmp_path / "python3"
+    text = (
+        '#!/bin/sh\n[ "$2" != venv ] || { mkdir -p "$3/bin" && cp /bin/false "$3/bin/python"; }\n'
+    )
+    python.write_text(text, encoding="utf-8")
+    python.chmod(0o755)
+    done = _make(tmp_path, "driver", f"PYTHON={python}")
+    assert done.returncode != 0 and not (tmp_path / ".venv/lock").exists()
+    assert "docs/guide/air-gapped.md" in done.stderr
 
 
 @pytest.mark.parametrize(("code", "named"), [(0, True), (1, True), (2, False)])

@@ -70,7 +70,7 @@ class Progress:
         number = self._cases - self._cases_ahead + 1
         place = f"round {self._part.round} of {self._rounds}, {self._part.platform}"
         left = left_text(self.left_s)
-        self._say(f"case {number} of {self._cases} ({place}): {name}, {left} left")
+        self._say(f"case {number} of {self._cases} ({place}): {name}, {left} of this suite left")
 
     def end(self) -> None:
         """The launch has ended."""
