@@ -1,5 +1,6 @@
 """Scenario files: units and currencies, references, what is refused, and the articles' figures."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from commwall.analysis.money.answers import money_of_scenario
 from commwall.cli.main import main
 from commwall.economics.files import home_of, read_scenario, shipped
 from commwall.economics.wording import sentence, solved_text
+from commwall.records.layout import Layout
+from commwall.records.store import read_plan
 from commwall.schema.economics import Economics
 from commwall.schema.errors import ConfigError
 
@@ -25,6 +28,13 @@ LEAN: dict[str, Any] = {
     "b": {"words": "slow", "purchase": {"server": 1000, "switch": 500}, "rent": 2},
     "gains": {"bert": {"kind": "modelled", "speedup": {"low": 1.5, "high": 2.5}}},
 }
+
+
+def test_the_example_of_a_mix_names_cases_that_shipped_campaigns_have() -> None:
+    (example,) = re.findall(r"`(\{.*\})`", (ROOT / "config/economics.yaml").read_text("utf-8"))
+    for campaign in ("h200x2", "gpu-sample-655c9664"):
+        plan = read_plan(Layout(ROOT).plan_path(campaign))
+        assert yaml.safe_load(example).keys() <= plan.suite("training").cases.keys()
 
 
 def written(tmp_path: Path, **changes: Any) -> str:
