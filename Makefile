@@ -33,7 +33,7 @@ slurm: python ## the same behind Slurm: its nodes measure, this machine renders
 	@$(call workflow,$(SLURM),--profile profiles/slurm)
 
 test: dev ## run all tests, in one pytest run
-	$(TEST)/bin/python -m pytest --durations=15 $(FLAGS)
+	$(TEST)/bin/python -m pytest --numprocesses=2 --no-loadscope-reorder --durations=15 $(FLAGS)
 
 check: dev ## style, types, layers, generated pages, unit and contract tests; about a minute
 	$(TEST)/bin/python -m ruff check
