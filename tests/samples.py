@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from commwall.records.files import write_atomically
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically, write_record
+from commwall.records.store import write_record
+from commwall.records.texts import model_text
 from commwall.schema.case import TrainingCase, Windows
 from commwall.schema.plan import Comparison, Plan, PlannedPlatform, PlannedSuite
 from commwall.schema.record import (

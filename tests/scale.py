@@ -15,10 +15,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
+from commwall.records.files import write_atomically
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
 from commwall.records.state import write_state
-from commwall.records.store import model_text, read_plan, write_atomically
+from commwall.records.store import read_plan
+from commwall.records.texts import model_text
 
 CONFIDENCE = 0.95
 LONGEST_S = 600

@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, record_text
+from commwall.records.texts import model_text, record_text
 from commwall.schema.case import CollectivesCase, Leg
 from commwall.schema.plan import Plan, PlannedSuite
 from commwall.schema.record import Record

@@ -8,14 +8,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import (
-    model_text,
-    read_plan,
-    read_record,
-    write_atomically,
-    write_record,
-)
+from commwall.records.store import read_plan, read_record, write_record
+from commwall.records.texts import model_text
 from commwall.schema.base import Model
 from commwall.schema.record import Record
 from commwall.schema.result import Series

@@ -6,9 +6,11 @@ from pathlib import Path
 from commwall.analysis.replication.predicting import predict
 from commwall.analysis.result import Analysis, analyse
 from commwall.records.evidence import look_at
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
 from commwall.records.predictions import read_predictions, write_predictions
-from commwall.records.store import model_text, write_atomically, write_record
+from commwall.records.store import write_record
+from commwall.records.texts import model_text
 from commwall.schema.plan import Replicated
 from commwall.schema.record import Record
 from tests.golden.build import CAMPAIGN, CASE, FAST, SLOW, plan, record, write_campaign

@@ -13,8 +13,9 @@ from commwall.analysis.result import Analysis, EvidenceMissing, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.verdicts.wording import noise_text, sentence
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically
+from commwall.records.texts import model_text
 from commwall.report.exposed import exposed_note
 from commwall.report.page import open_page
 from commwall.schema.errors import PlanError

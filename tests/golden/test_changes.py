@@ -8,8 +8,9 @@ import pytest
 
 from commwall.analysis.changes.judging import compare_campaigns
 from commwall.cli.main import main
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically
+from commwall.records.texts import model_text
 from commwall.schema.case import TrainingCase
 from commwall.schema.change import CampaignChange, ChangedCell
 from commwall.schema.plan import Plan

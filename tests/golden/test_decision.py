@@ -10,8 +10,9 @@ import pytest
 
 from commwall.economics.wording import sentence
 from commwall.language.translate import speaking
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically
+from commwall.records.texts import model_text
 from commwall.report.controls import NO_FLOOR
 from commwall.report.decision.content import (
     EMULATED,

@@ -7,7 +7,7 @@ import pytest
 from commwall.analysis.gaps import GapLine
 from commwall.cli.main import main
 from commwall.cli.verdicts import FOLDED, gap_lines
-from commwall.records.store import write_atomically
+from commwall.records.files import write_atomically
 from tests.golden.many import CAMPAIGN, write_campaign
 
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically, write_record
+from commwall.records.store import write_record
+from commwall.records.texts import model_text
 from commwall.schema.plan import Plan
 from commwall.schema.record import Record
 from tests.golden.build import CASE, FULL_MS, plan, record

@@ -11,9 +11,11 @@ import pytest
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.cli.main import main
+from commwall.records.files import write_atomically
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically, write_record
+from commwall.records.store import write_record
+from commwall.records.texts import model_text
 from commwall.report import collectives, operations
 from commwall.report.page import open_page
 from commwall.report.style import looks_of

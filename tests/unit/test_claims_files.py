@@ -67,6 +67,9 @@ def test_verdicts_are_those_that_people_reached_but_for_six() -> None:
     ("file", "claim", "words"),
     [
         ("a100-nvlink-or-pcie", "epoch-time-shorter", "46.9 to 52.0 ms"),
+        ("a100-nvlink-or-pcie", "epoch-time-shorter", "169 to 187 ms"),
+        ("a100-nvlink-or-pcie", "larger-model-gains-more", "1.19"),
+        ("a100-nvlink-or-pcie", "samples-per-watt-hour", "300 W"),
         ("a100-nvlink-or-pcie", "all-reduce-28-and-9", "74.4 GB/s"),
         ("a100-nvlink-or-pcie", "batches-of-the-table", "64.3 to 71.4 img"),
         ("a100-nvlink-or-pcie", "batches-of-the-table", "8.04 to 8.93 img"),
@@ -75,6 +78,7 @@ def test_verdicts_are_those_that_people_reached_but_for_six() -> None:
         ("a100-nvlink-or-pcie", "payback", "5.62 months"),
         ("a100-nvlink-or-pcie", "share-above-half-a-billion", "371 to 408 ms"),
         ("a100-nvlink-or-pcie", "memory-by-dmon", "99.8 %"),
+        ("communication-wall", "tensor-parallel-traffic", "172 GB"),
         ("communication-wall", "megabytes-per-millisecond", "900 MB"),
         ("communication-wall", "seconds-for-28-gb", "2.23 to 2.45 s"),
         ("communication-wall", "pipeline-bubble", "16.3"),
@@ -89,7 +93,7 @@ def test_computed_values_are_those_done_by_hand(file: str, claim: str, words: st
     """By hand, for instance: 59,000 $ / (14 · 20 · 80 $/h) = 2.634 h; / 0.30 = 8.78 h.
 
     RN50: 4 B · 25.557 M · 1.75 = 178.9 MB; / 22 GB/s = 8.132 ms, / 231.58 = 0.773 ms; the
-    difference / (1/1520 - 1/1840 s) = 64.3 images.
+    difference / (1/1520 - 1/1840 s) = 64.3 images. 4 · 32,768 · 8,192 · 80 · 2 B = 171.8 GB.
     """
     judged = verdicts(ROOT / "config/facts/claims" / f"{file}.yaml")[claim]
     told = [*(f.words for f in judged.findings), *(value.text for value in judged.values)]

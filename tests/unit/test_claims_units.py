@@ -107,4 +107,5 @@ def test_values_are_told_in_units_that_readers_expect() -> None:
     assert told_range([3.2e8, 3.52e8], unit_of("byte").dimension) == "320 to 352 MB"
     assert told_in([9482.0], "h") == "2.63 h"
     assert told_in([5.62], "month") == "5.62 months"
+    assert told_in([2.88e17], "EFLOPS") == "0.288 EFLOPS"
     assert told_in([0.135, 0.179], "%") == "13.5 to 17.9 %"

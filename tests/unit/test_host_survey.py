@@ -19,7 +19,8 @@ from commwall.host.software import packages_digest
 from commwall.host.survey import Ability, survey
 from commwall.measure.duration import expected_suite_s
 from commwall.measure.outlook import look_ahead
-from commwall.records.store import model_text, write_atomically
+from commwall.records.files import write_atomically
+from commwall.records.texts import model_text
 from commwall.schema.environment import Difference, Manifest
 
 ROOT = Path(__file__).parents[2]

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from commwall.records import predictions, store
+from commwall.records import files, predictions
 from commwall.records.arrival import take_in
 from commwall.records.bundle import BundleError, BundleList
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, read_plan, read_record, write_record
+from commwall.records.store import read_plan, read_record, write_record
+from commwall.records.texts import model_text
 from commwall.schema.base import digest
 from commwall.schema.config import Config
 from commwall.schema.errors import CommwallError, ConfigError, PlanError, RecordError
@@ -175,7 +176,7 @@ def test_what_is_no_plain_file_is_not_waited_for(
     elsewhere.write_bytes(content)
     stored.symlink_to(elsewhere)
     assert read_record(stored).id.round == 1, "large files may be kept apart"
-    monkeypatch.setattr(store, "LARGEST_FILE_BYTES", 100)
+    monkeypatch.setattr(files, "LARGEST_FILE_BYTES", 100)
     with pytest.raises(RecordError, match="more than 100"):
         read_record(stored)
 
@@ -203,7 +204,7 @@ def test_a_plan_that_nobody_could_measure_is_refused(tmp_path: Path) -> None:
             update={"comparisons": (Comparison(a="fast", b="slow"),) * 20_001}
         ),
     ):
-        store.write_atomically(path, model_text(own))
+        files.write_atomically(path, model_text(own))
         with pytest.raises(PlanError, match="at most 20000"):
             read_plan(path)
 
@@ -218,7 +219,7 @@ def test_a_treatment_sets_variables_of_nccl_only(name: str) -> None:
 @pytest.mark.parametrize("name", ["site", "pages"])
 def test_no_campaign_has_the_name_of_a_folder_that_is_made_anew(tmp_path: Path, name: str) -> None:
     layout = Layout(tmp_path)
-    store.write_atomically(layout.plan_path(name), model_text(_planned(id=name)))
+    files.write_atomically(layout.plan_path(name), model_text(_planned(id=name)))
     assert layout.campaigns() == ()
     listed = BundleList(campaign=name, files={})
     text = model_text(listed).encode()

@@ -113,6 +113,29 @@ def test_a_rate_above_all_bounds_is_impossible() -> None:
     assert "450 GB/s" in found.verdict
 
 
+@pytest.mark.parametrize(
+    ("gpu", "size", "busbw", "level", "words"),
+    [
+        # The only published pair reaches 21.5 at 64 MiB; what one gives with larger ones is open.
+        ("NVIDIA GeForce RTX 2080 Ti", 2**26, 21.5, "good", "others reach 21.5 GB/s"),
+        ("NVIDIA GeForce RTX 2080 Ti", 2**29, 21.5, "unknown", "no reference on file"),
+        # What is reached with 64 MiB is reached with more; reaching it there proves nothing.
+        ("NVIDIA H100 PCIe", 2**31, 115.0, "warning", "others reach 191 GB/s"),
+        ("NVIDIA A100-SXM4-80GB", 2**33, 140.0, "warning", "far below what NVLink gives"),
+        ("NVIDIA A100-SXM4-80GB", 2**33, 200.0, "note", "at less than its usual share"),
+        ("NVIDIA H100 80GB HBM3", 2**33, 300.0, "warning", "others reach 365 GB/s"),
+        # One link of a V100 gives 17.5 GB/s at least.
+        ("Tesla V100-SXM2-32GB", 2**30, 8.0, "warning", "less than one of its links gives"),
+    ],
+)
+def test_a_reference_counts_for_its_size_and_its_way(
+    gpu: str, size: int, busbw: float, level: str, words: str
+) -> None:
+    run = "all_reduce_perf -b 8\n" + table(size, busbw).replace("NVIDIA H100 80GB HBM3", gpu)
+    found = of(judged(run=run), "share_of_bound")
+    assert (found.level, words in f"{found.verdict} {found.means}") == (level, True)
+
+
 def test_a_low_rate_is_set_against_what_others_reach() -> None:
     found = of(judged(run="all_reduce_perf -b 8\n" + table(2**33, 240.0)), "share_of_bound")
     assert (found.level, "others reach 365 GB/s to 370 GB/s" in found.verdict) == ("warning", True)
@@ -280,7 +303,7 @@ def test_reasons_in_csv(column: str, value: str, words: str) -> None:
 
 def test_a_power_cap_in_csv_is_no_slowdown() -> None:
     text = "index, clocks_event_reasons.active\n0, 0x0000000000000004\n"
-    assert {one.rule for one in judged(csv=text)} == {"nothing_to_judge"}
+    assert [(one.rule, one.level) for one in judged(csv=text)] == [("power_cap", "unknown")]
 
 
 def test_a_lowered_limit_in_csv_is_told() -> None:

@@ -48,7 +48,7 @@ def test_numbers_are_read_as_nccl_reads_them() -> None:
         ("DEBUG", "warn", "loud"),
         ("PROTO", "^LL,Simple", "LL64"),
         ("SOCKET_FAMILY", "AF_INET6", "6"),
-        ("NET_GDR_LEVEL", "phb", "NEAR"),
+        ("NET_GDR_LEVEL", "PHB", "phb"),
         ("SHM_MEMCPY_MODE", "3", "4"),
         ("BUFFSIZE", "0x400000", "big"),
     ],
@@ -92,6 +92,45 @@ def test_no_level_selects_pcie_where_there_is_nvlink() -> None:
     (found,) = remarks(way="nvlink", P2P_LEVEL="SYS")
     assert (found.level, "no level makes NCCL use PCIe" in found.says) == ("warning", True)
     assert told(remarks(P2P_LEVEL="SYS")) == [("note", "mistaken")]
+
+
+@pytest.mark.parametrize("level", ["LOC", "0"])
+def test_the_lowest_level_takes_access_away_from_nvlink_too(level: str) -> None:
+    (found,) = remarks(way="nvlink", P2P_LEVEL=level)
+    assert (found.level, found.rule) == ("warning", "meaning")
+    assert "over NVLink neither" in found.says and "no level" not in found.says
+
+
+def test_a_topology_file_chooses_no_link() -> None:
+    (found,) = remarks(way="nvlink", TOPO_FILE="/x")
+    assert (found.level, "CUDA maps access" in found.says) == ("warning", True)
+    assert told(remarks(TOPO_FILE="/x")) == [("note", "mistaken")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "old", "new"),
+    [
+        ("ALGO", "allreduce:tree", "2.23.4", "2.24.3"),
+        ("ALGO", "Ring,NVLS", "2.16.2", "2.17.1"),
+        ("PROTO", "allgather:^LL", "2.20.5", "2.24.3"),
+        ("P2P_LEVEL", "PIX", "2.5.7", "2.6.4"),
+        ("ALGO", "Collnet", "2.14.3", "2.13.4"),
+    ],
+)
+def test_words_are_known_by_release(name: str, value: str, old: str, new: str) -> None:
+    assert ("error", "value") in told(remarks(version=old, **{name: value}))
+    assert "value" not in {remark.rule for remark in remarks(version=new, **{name: value})}
+
+
+def test_staging_is_not_all_that_disabled_access_can_mean() -> None:
+    found = {one.variable: one.says for one in remarks(P2P_DISABLE="1", SHM_DISABLE="1")}
+    assert "with NCCL_SHM_DISABLE=1 sent through the network" in found["NCCL_P2P_DISABLE"]
+
+
+def test_what_is_excluded_is_not_forced() -> None:
+    assert remarks(PROTO="^LL128") == remarks(ALGO="allreduce:^ring;^tree") == []
+    assert told(remarks(PROTO="LL128")) == [("note", "mistaken")]
+    assert told(remarks(ALGO="^ring;broadcast:tree")) == [("note", "mistaken")]
 
 
 @pytest.mark.parametrize("way", ["nvlink", "pcie_peer", "host_staged"])

@@ -10,9 +10,11 @@ from commwall.host.environments import Manifest, manifest_path
 from commwall.host.lockfiles import lock_digest
 from commwall.measure import supervisor, tally
 from commwall.measure.rounds import measure_suite
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
 from commwall.records.state import read_attempt, read_state
-from commwall.records.store import model_text, read_record, write_atomically
+from commwall.records.store import read_record
+from commwall.records.texts import model_text
 from commwall.schema.record import Record
 from tests.unit.test_measure_rounds import HERE, checkout, planned
 

@@ -21,9 +21,11 @@ from commwall.host.software import packages_digest, this_interpreter
 from commwall.measure import session
 from commwall.measure.rounds import devices, measure_suite, visits
 from commwall.measure.tally import Order, Tally
+from commwall.records.files import write_atomically, write_if_different
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt, read_attempt, read_state
-from commwall.records.store import model_text, read_record, write_atomically, write_if_different
+from commwall.records.store import read_record
+from commwall.records.texts import model_text
 from commwall.records.todo import Due
 from commwall.schema.case import MemoryCase
 from commwall.schema.errors import PlanError

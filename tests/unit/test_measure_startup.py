@@ -25,9 +25,10 @@ from commwall.measure.startup import (
     examine_only,
     prepare,
 )
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
 from commwall.records.state import read_state
-from commwall.records.store import model_text, write_atomically
+from commwall.records.texts import model_text
 from commwall.schema.config import Config
 from commwall.schema.environment import Manifest
 from commwall.schema.errors import Busy, ConfigError, LaunchError

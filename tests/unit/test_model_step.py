@@ -6,16 +6,16 @@ import pytest
 
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Exchange, Timeline, run_step
-from commwall.model.sweep import UNKNOWN, Contention, Link, Sweep
+from commwall.model.sweep import UNKNOWN, Contention, Sweep, SweptLink
 from commwall.model.traits import Traits
 from commwall.schema.errors import UnitError
 
 STEP = Timeline(ready_s=(4, 8), backward_end_s=10, step_s=12)
 SIZES = (1000, 3000)
-IDEAL = Link(Sweep((1000, 3000), (1, 3)), Contention((1000,), (0.0,), (1.0,)))
+IDEAL = SweptLink(Sweep((1000, 3000), (1, 3)), Contention((1000,), (0.0,), (1.0,)))
 """1 and 3 ms, and nothing is taken from anybody."""
-NVLINK = Link(Sweep((1000, 3000), (1, 3)), Contention((1000,), (0.5,), (1.0,)))
-STAGED = Link(Sweep((1000, 3000), (2, 6)), Contention((1000,), (0.2,), (1.25,)))
+NVLINK = SweptLink(Sweep((1000, 3000), (1, 3)), Contention((1000,), (0.5,), (1.0,)))
+STAGED = SweptLink(Sweep((1000, 3000), (2, 6)), Contention((1000,), (0.2,), (1.25,)))
 WORK = BucketedStep(STEP, SIZES, ranks=2)
 
 
@@ -63,12 +63,12 @@ def test_one_process_exchanges_nothing() -> None:
 
 
 def test_an_endless_bandwidth_gives_the_packed_step() -> None:
-    fast = Link(Sweep((1000, 3000), (0.0, 0.0)), STAGED.beside)
+    fast = SweptLink(Sweep((1000, 3000), (0.0, 0.0)), STAGED.beside)
     assert WORK.step(fast, Traits(1.0)).step_s == STEP.step_s
 
 
 def test_no_bandwidth_gives_the_exchange_alone() -> None:
-    slow = Link(Sweep((1000, 3000), (1e9, 3e9)), STAGED.beside)
+    slow = SweptLink(Sweep((1000, 3000), (1e9, 3e9)), STAGED.beside)
     assert WORK.step(slow, Traits(1.0)).step_s == pytest.approx(4e9, rel=1e-8)
 
 
@@ -78,7 +78,7 @@ def test_without_contention_sensitivity_plays_no_part() -> None:
 
 @pytest.mark.parametrize("link", [NVLINK, STAGED])
 @pytest.mark.parametrize("sensitivity", [0.25, 1.0, 1.75])
-def test_traits_give_the_measured_step(link: Link, sensitivity: float) -> None:
+def test_traits_give_the_measured_step(link: SweptLink, sensitivity: float) -> None:
     measured_s = WORK.step(link, Traits(sensitivity)).step_s
     found = WORK.traits(link, measured_s, 1e-4)
     assert WORK.step(link, found).step_s == pytest.approx(measured_s, abs=1e-4)
@@ -118,7 +118,7 @@ def test_noise_never_speeds_anything_up() -> None:
 
 
 def test_an_unmeasured_contention_is_the_sensitivity_itself() -> None:
-    (one, _) = Link(STAGED.alone, UNKNOWN).exchanges(SIZES)
+    (one, _) = SweptLink(STAGED.alone, UNKNOWN).exchanges(SIZES)
     assert one.beside(Traits(0.3)) == replace(one, lost=0.3, stretch=1.3)
     assert one.beside(Traits(3)) == replace(one, lost=1.0, stretch=4.0)  # no more than all is lost
 

@@ -4,7 +4,7 @@ import pytest
 
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
-from commwall.model.sweep import UNKNOWN, Contention, Link, Sweep
+from commwall.model.sweep import UNKNOWN, Contention, Sweep, SweptLink
 from commwall.model.traits import LIKE_A_LOAD, Prior, Traits, most_probable
 
 PRIOR = Prior(Traits(1.0, 0.0), Traits(0.2, 0.5))
@@ -17,10 +17,12 @@ def linear(own: Traits) -> float:
     return 100 + 10 * (own.sensitivity - 1) + 2 * own.drag
 
 
-def of_one_bucket(exchange_ms: float, beside: Contention = LOADED) -> tuple[BucketedStep, Link]:
+def of_one_bucket(
+    exchange_ms: float, beside: Contention = LOADED
+) -> tuple[BucketedStep, SweptLink]:
     """Ready after 2 ms, backward pass over after 6, no optimiser; and a link."""
     step = BucketedStep(Timeline((2,), 6, 6), (1000,), ranks=2)
-    return step, Link(Sweep((1000, 2000), (exchange_ms, 2 * exchange_ms)), beside)
+    return step, SweptLink(Sweep((1000, 2000), (exchange_ms, 2 * exchange_ms)), beside)
 
 
 def test_each_trait_takes_the_part_that_the_step_owes_to_it() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from commwall.readers.detection import detect, read_text
+from commwall.readers.cleaning import clean
+from commwall.readers.detection import kinds_of, read_text
 from commwall.readers.refusal import Unreadable
 from tests.clock import cpu_seconds
 from tests.corpus import CORPUS, LOSSLESS, LOSSY, contradictions, expected, same, text_of
@@ -82,7 +83,7 @@ def test_corpus(item: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("item", SAMPLES, ids=ids)
 def test_corpus_kind_is_detected_first(item: dict[str, Any]) -> None:
-    assert detect(text_of(item["input"]))[0] == item["kind"]
+    assert kinds_of(clean(text_of(item["input"])))[0] == item["kind"]
 
 
 @pytest.mark.parametrize("mutation", LOSSLESS)

@@ -11,7 +11,7 @@ from commwall.cli.main import main
 from commwall.judge.rules import judge
 from commwall.judge.scene import Scene, paste
 from commwall.readers.cleaning import clean
-from commwall.readers.detection import MODULES, detect, read_text
+from commwall.readers.detection import MODULES, kinds_of, read_text
 from commwall.readers.refusal import Unreadable
 from tests.clock import cpu_seconds
 from tests.corpus import CORPUS, expected, text_of
@@ -107,7 +107,7 @@ def test_cleaning(text: str, cleaned: str) -> None:
 
 
 def test_nothing_known_is_nothing() -> None:
-    assert detect("hello\n") == ()
+    assert kinds_of("hello\n") == ()
     with pytest.raises(Unreadable, match="no_known_format"):
         read_text("hello\n")
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from commwall.readers.detection import detect, read_text
+from commwall.readers.cleaning import clean
+from commwall.readers.detection import kinds_of, read_text
 from commwall.readers.refusal import Unreadable
 from tests.corpus import LOSSLESS, LOSSY, contradictions, expected, same, text_of
 
@@ -40,7 +41,7 @@ def test_corpus(item: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("item", SAMPLES, ids=ids)
 def test_corpus_kind_is_detected_first(item: dict[str, Any]) -> None:
-    assert detect(text_of(item["input"]))[0] == item["kind"]
+    assert kinds_of(clean(text_of(item["input"])))[0] == item["kind"]
 
 
 WHOLE = [item for item in SAMPLES if text_of(item["input"]).endswith("\n")]

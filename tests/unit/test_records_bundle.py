@@ -11,7 +11,8 @@ import pytest
 
 from commwall.analysis.result import analyse_campaign
 from commwall.cli.main import main
-from commwall.records.arrival import Limits, is_imported, read_files, take_in
+from commwall.records.archive import Limits, read_files
+from commwall.records.arrival import is_imported, take_in
 from commwall.records.bundle import (
     LIST_NAME,
     BundleError,
@@ -20,16 +21,10 @@ from commwall.records.bundle import (
     entry,
     write_bundle,
 )
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import (
-    Withdrawal,
-    Withdrawals,
-    model_text,
-    read_plan,
-    read_record,
-    read_withdrawals,
-    write_atomically,
-)
+from commwall.records.store import Withdrawal, Withdrawals, read_plan, read_record, read_withdrawals
+from commwall.records.texts import model_text
 from commwall.records.todo import examine, todo
 from commwall.schema.base import digest
 from commwall.schema.plan import Plan

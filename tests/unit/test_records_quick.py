@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from commwall.records.quick import sealed_record
-from commwall.records.store import read_record, record_text
+from commwall.records.store import read_record
+from commwall.records.texts import record_text
 from commwall.schema.errors import RecordError
 from commwall.schema.record import Record
 from tests.golden import build, many

@@ -6,16 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from commwall.records.files import clear_parts, write_atomically, write_if_different
 from commwall.records.layout import Layout
-from commwall.records.store import (
-    clear_parts,
-    model_text,
-    read_plan,
-    read_record,
-    write_atomically,
-    write_if_different,
-    write_record,
-)
+from commwall.records.store import read_plan, read_record, write_record
+from commwall.records.texts import model_text
 from commwall.schema.base import digest
 from commwall.schema.errors import PlanError, RecordError
 from tests import samples

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from commwall.cli.main import main
+from commwall.records.files import write_atomically
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt, write_attempt, write_state
-from commwall.records.store import write_atomically, write_record
+from commwall.records.store import write_record
 from commwall.records.todo import Due, examine, todo
 from commwall.schema.plan import Plan
 from commwall.schema.treatment import EmulatedLink

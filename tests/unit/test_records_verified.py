@@ -10,8 +10,10 @@ import pytest
 
 from commwall.records import todo as todo_module
 from commwall.records import verified as verified_module
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, read_record, write_atomically, write_record
+from commwall.records.store import read_record, write_record
+from commwall.records.texts import model_text
 from commwall.records.todo import Finding, examine
 from commwall.schema.plan import Plan
 from commwall.schema.record import Record

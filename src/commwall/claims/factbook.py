@@ -21,8 +21,9 @@ from commwall.schema.achieved import AchievedFile
 from commwall.schema.base import Model, Name
 from commwall.schema.errors import ConfigError
 from commwall.schema.facts import Fact, Figure, FiguresFile, HardwareFacts, Source, Word
-from commwall.schema.parsing import nearest, parse_model, parse_yaml
+from commwall.schema.parsing import parse_model, parse_yaml
 from commwall.schema.quantities import Quantity, unit_of
+from commwall.schema.suggestion import suggestion
 
 FOLDER = Path("config/facts")
 FIGURES = ("copies", "models", "training", "protocols", "prices", "energy")
@@ -89,10 +90,8 @@ class FactBook:
         """
         if address in self.values:
             return self.values[address]
-        near = nearest(address, self.values)
-        raise ConfigError(
-            f"there is no fact {address!r}", expected=f"did you mean {near!r}?" if near else None
-        )
+        near = suggestion(address, self.values)
+        raise ConfigError(f"there is no fact {address!r}", expected=near)
 
     def vocabulary(self, name: str) -> Vocabulary:
         """The words of a tool, or the one word of a fact that is a name.
@@ -110,10 +109,8 @@ class FactBook:
                 words=(fact.value,),
                 source=f"{fact.source} ({fact.date})",
             )
-        near = nearest(name, [*self.vocabularies, *self.words])
-        raise ConfigError(
-            f"there is no vocabulary {name!r}", expected=f"did you mean {near!r}?" if near else None
-        )
+        near = suggestion(name, [*self.vocabularies, *self.words])
+        raise ConfigError(f"there is no vocabulary {name!r}", expected=near)
 
 
 def read_factbook(root: Path) -> FactBook:

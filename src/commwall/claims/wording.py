@@ -45,5 +45,5 @@ def told_in(values: Iterable[float], unit: str) -> str:
 def _with_unit(value: float, unit: str) -> str:
     whole = abs(value) < MOST_PLAIN and value == int(value)
     number = f"{value:,.0f}" if whole else significant(value)
-    plural = "s" if unit.isalpha() and len(unit) > 3 and unit != "byte" and value != 1 else ""
-    return f"{number} {unit}{plural}".strip()
+    word = unit.isalpha() and unit.islower() and len(unit) > 3 and unit != "byte"
+    return f"{number} {unit}{'s' if word and value != 1 else ''}".strip()

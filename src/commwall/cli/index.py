@@ -7,9 +7,10 @@ import argparse
 from pathlib import Path
 
 from commwall.cli.parent import accept_parent, follow_parent
+from commwall.records.files import write_atomically
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
-from commwall.records.store import model_text, write_atomically
+from commwall.records.texts import model_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

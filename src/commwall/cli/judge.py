@@ -6,6 +6,8 @@ Layer: cli. Reads the files, or standard input, and the facts; with --page write
 import argparse
 import json
 import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from commwall.cli.inputs import InputError, content_of, refuse_no_folder
@@ -18,7 +20,7 @@ from commwall.judge.scene import Pasted, Scene, paste
 from commwall.language.translate import ENGLISH, LANGUAGES, speaking
 from commwall.readers.decoding import decoded
 from commwall.readers.refusal import Unreadable
-from commwall.records.store import write_atomically
+from commwall.records.files import write_atomically
 from commwall.report.acceptance import (
     EXPECTATIONS,
     HandOver,
@@ -38,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Reads what nvidia-smi (topo -m, topo -p2p, nvlink -s, dmon, -q, --query-gpu as CSV, -L, "
         "the table), NCCL's log, nccl-tests, nvbandwidth, PyTorch's profiler, lscpu and "
-        "numactl -H wrote."
+        "numactl -H wrote; in any file, lines of drivers, kernels, lspci and df that name a cause."
     )
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="outputs of one machine; - is standard input"
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.page:
         refuse_no_folder(arguments.page)
     root = facts_root(Path())
-    own = [paste(*told) for told in tool_outputs()] if arguments.here else []
+    own = list(_own()) if arguments.here else []
     scene = Scene((*map(pasted, arguments.files), *own), read_facts(root))
     asked = bool(arguments.page or arguments.expect)
     expected = arguments.expect or root / EXPECTATIONS
@@ -76,6 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     print(_json(found, asked) if arguments.json else _text(found, asked))
     readable = found.findings or any(one.readings for one in scene.pasted)
     return 0 if readable else EXIT_NOTHING_READ
+
+
+def _own() -> Iterator[Pasted]:
+    """What this machine's tools say. Some of it no reader reads: only known sentences count."""
+    for command, said in tool_outputs():
+        yield replace(paste(command, said), refused=None)
 
 
 def _surveyed() -> tuple[Check, ...]:
@@ -123,10 +131,11 @@ def _json(found: HandOver, asked: bool) -> str:
 
 
 def _text(found: HandOver, asked: bool) -> str:
+    told = {line.file for finding in found.findings for line in finding.evidence}
     refused = [
         f"not read: {one.name}: {one.refused.replace('_', ' ')}"
         for one in found.scene.pasted
-        if one.refused
+        if one.refused and one.name not in told
     ]
     blocks = ["\n".join([*refused, UNREAD])] if refused else []
     if asked:

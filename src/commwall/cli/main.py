@@ -121,9 +121,9 @@ def configure(verb: str, parser: argparse.ArgumentParser) -> Callable[[argparse.
     Returns:
         What runs the verb.
     """
-    own = verb.replace("-", "_") + "_" * keyword.iskeyword(verb)
+    name = f"{verb}_" if keyword.iskeyword(verb) else verb.replace("-", "_")
     gc.disable()  # what is loaded stays: to look for garbage there takes a tenth of the time
-    module = importlib.import_module(f"commwall.cli.{own}")
+    module = importlib.import_module(f"commwall.cli.{name}")
     gc.enable()
     module.configure(parser)
     run: Callable[[argparse.Namespace], int] = module.run

@@ -30,14 +30,13 @@ def run(arguments: argparse.Namespace) -> int:
     root = Path.cwd()
     layout = Layout(root)
     analysis = analyse_campaign(layout, arguments.campaign, confidence_level(root))
-    parts = (
-        Tables(analysis),
-        break_even(analysis),
-        scaling_tables(analysis),
-        mitigation_tables(analysis),
-        census_tables(analysis),
-    )
-    frames = {name: getattr(part, name) for part in parts for name in type(part).__annotations__}
+    frames = {
+        **Tables(analysis).all(),
+        **vars(break_even(analysis)),
+        **vars(scaling_tables(analysis)),
+        **vars(mitigation_tables(analysis)),
+        **vars(census_tables(analysis)),
+    }
     for path in write_tables(frames, layout.tables_dir(arguments.campaign)):
         print(path.relative_to(root))
     return 0

@@ -27,7 +27,8 @@ from commwall.schema.economics import (
     asked_keys,
 )
 from commwall.schema.errors import CommwallError, ConfigError
-from commwall.schema.parsing import nearest, parse_model, parse_yaml
+from commwall.schema.parsing import parse_model, parse_yaml
+from commwall.schema.suggestion import suggestion
 
 DEFAULT = Path("config/economics.yaml")
 FOLDER = Path("config/scenarios")
@@ -70,11 +71,11 @@ def _path_of(root: Path, wanted: str | None) -> Path:
         return root / FOLDER / f"{wanted}.yaml"
     if Path(wanted).is_file():
         return Path(wanted)
-    near = nearest(wanted, shipped(root))
+    known = shipped(root)
     raise ConfigError(
         "there is no such scenario",
         found=wanted,
-        expected=f"did you mean {near!r}?" if near else f"one of: {', '.join(shipped(root))}",
+        expected=suggestion(wanted, known) or f"one of: {', '.join(known)}",
         next_step="name a file, or a scenario of config/scenarios",
     )
 

@@ -16,8 +16,9 @@ from commwall.schema.claims import ClaimsFile, Number
 from commwall.schema.economics import Asked, Assumption, Economics, currency_of
 from commwall.schema.errors import ConfigError
 from commwall.schema.facts import Figure, FiguresFile
-from commwall.schema.parsing import nearest, parse_model, parse_yaml
+from commwall.schema.parsing import parse_model, parse_yaml
 from commwall.schema.quantities import unit_of
+from commwall.schema.suggestion import suggestion
 
 FACTS = Path("config/facts")
 FIGURES = ("prices", "energy")
@@ -125,7 +126,4 @@ def _rate(unit: str, economics: Economics) -> float:
 
 
 def _missing(kind: str, address: str, known: list[str]) -> ConfigError:
-    near = nearest(address, known)
-    return ConfigError(
-        f"there is no {kind} {address!r}", expected=f"did you mean {near!r}?" if near else None
-    )
+    return ConfigError(f"there is no {kind} {address!r}", expected=suggestion(address, known))

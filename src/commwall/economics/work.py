@@ -12,7 +12,7 @@ from commwall.economics.uncertain import OfRounds, Uncertain
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.schema.economics import SPEEDUP, Asked
 from commwall.schema.errors import ConfigError
-from commwall.schema.parsing import nearest
+from commwall.schema.suggestion import suggestion
 
 MIX = tr_later("mix")
 KINDS = {"published": tr_later("published"), "modelled": tr_later("modelled")}
@@ -179,8 +179,8 @@ def subjects(
 
 
 def _stranger(name: str, names: list[str]) -> str:
-    near = nearest(name, names)
-    return f"mix.{name}: no such workload" + (f"; did you mean {near!r}?" if near else "")
+    hint = suggestion(name, names)
+    return f"mix.{name}: no such workload" + (f"; {hint}" if hint else "")
 
 
 def _entry(

@@ -21,7 +21,8 @@ from pathlib import Path
 from commwall.host.lockfiles import differences, lock_digest, lock_path, read_lock
 from commwall.host.software import Interpreter, interpreter_at, packages_digest
 from commwall.process import die_with_parent
-from commwall.records.store import model_text, write_atomically
+from commwall.records.files import write_atomically
+from commwall.records.texts import model_text
 from commwall.schema.environment import Manifest
 from commwall.schema.errors import CommwallError, ConfigError, ProvisionError
 from commwall.schema.parsing import parse_json_model

@@ -98,10 +98,10 @@ def _listed(gpu: AskedGpu) -> Pids | None:
 def _strangers(look: Look) -> str | None:
     """Who is certainly not of the launch, in words."""
     everybody = frozenset[int]().union(*(pids for pids in look.listed if pids))
+    ranks = len(look.listed)
     if not look.own:
-        return None if len(everybody) <= len(look.listed) else (
-            f"{len(everybody)} processes compute on the GPUs of {len(look.listed)} ranks"
-        )  # fmt: skip
+        more = len(everybody) > ranks
+        return f"{len(everybody)} processes compute on the GPUs of {ranks} ranks" if more else None
     told = [
         f"GPU of rank {rank} is in use by process {', '.join(map(str, sorted(others)))}"
         for rank, pids in enumerate(look.listed)

@@ -1,6 +1,6 @@
 """What this machine's own tools say, as a user would paste it.
 
-Layer: host. Runs nvidia-smi, lscpu and numactl; writes nothing.
+Layer: host. Runs nvidia-smi, numactl, lscpu, lspci, df and cat; writes nothing.
 """
 
 import os
@@ -19,8 +19,11 @@ COMMANDS = (
     "pcie.link.width.current,pcie.link.width.max --format=csv",
     "numactl -H",
     "lscpu",
+    "lspci -vvv",
+    "cat /proc/cmdline",
+    "df -h /dev/shm",
 )
-"""They only ask."""
+"""They only ask. What PCIe bridges redirect, lspci tells root alone."""
 
 
 def tool_outputs(commands: tuple[str, ...] = COMMANDS) -> Iterator[tuple[str, str]]:

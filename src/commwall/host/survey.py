@@ -61,14 +61,14 @@ def _grouped(group: Group, *abilities: Ability) -> tuple[Ability, ...]:
 
 def _cpus() -> Ability:
     count = usable_cpus()
-    enough = count >= DEMO_RANKS
+    if count >= DEMO_RANKS:
+        found = f"{count} usable, enough for emulated links between processes"
+        return Ability(name="CPU", available=True, found=found)
     return Ability(
         name="CPU",
-        available=enough,
-        found=f"{count} usable" + (", enough for emulated links between processes" * enough),
-        next_step=None
-        if enough
-        else f"give this process {DEMO_RANKS} CPUs: the demo runs that many ranks, "
+        available=False,
+        found=f"{count} usable",
+        next_step=f"give this process {DEMO_RANKS} CPUs: the demo runs that many ranks, "
         "which on one CPU wait for each other",
     )
 

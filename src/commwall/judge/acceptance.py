@@ -161,7 +161,6 @@ def _power(case: Case) -> Check:
     gpu = case.gpu
     want = case.wanted.power_limit_w or (gpu.power_w.value if gpu and gpu.power_w else None)
     limits = list(_limits(case.scene))
-    restored = f"sudo nvidia-smi -pl {want or 0:g}"
     return compared(
         tr("power limit [W]"),
         f"{want:g}" if want else None,
@@ -169,7 +168,7 @@ def _power(case: Case) -> Check:
         bool(limits) and min(limits) >= (want or 0),
         reason="nvidia-smi -q -d POWER"
         if not limits
-        else tr("a lowered limit slows the GPU: {command}", command=restored),
+        else tr("a lowered limit slows the GPU: ask who lowered it, and why"),
         evidence=_first(case, r"Power Limit +: [0-9]|power\.limit"),
     )
 

@@ -359,9 +359,12 @@ def _level(
         )
     if rate >= limits.usual_share_of_nvlink.value * bound.bytes_per_s:
         return "good", tr("normal: NCCL reaches about 80 % of NVLink's nominal rate")
-    small = row.size < limits.saturating_message_bytes.value
-    if small or rate >= limits.poor_share_of_nvlink.value * bound.bytes_per_s:
+    low = rate < limits.poor_share_of_nvlink.value * bound.bytes_per_s
+    large = limits.saturating_message_bytes if low else limits.full_rate_message_bytes
+    if row.size < large.value:
         return "note", tr("NVLink works; larger messages come nearer to its rate")
+    if not low or not bound.switched:
+        return "unknown" if low else "note", tr("NVLink works, at less than its usual share")
     return "warning", tr("far below what NVLink gives: not all traffic takes it, or links are down")
 
 

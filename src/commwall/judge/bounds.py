@@ -44,6 +44,8 @@ class Bound:
     """How the way is known."""
     source: str
     ranks: int | None = None
+    switched: bool = False
+    """Whether switches join the GPUs: then a low share of the rate is a sign of illness."""
 
     def wire_of(self, busbw_bytes_per_s: float) -> float:
         """What each GPU sends when the switch reduces [byte/s].
@@ -138,6 +140,7 @@ def _nvlink(gpu: GpuLinks, test: NcclTest, scene: Scene, why: str) -> Bound:
         bytes_per_s=rate,
         most_bytes_per_s=rate * _gain_of_switch(gpu, test),
         why=why,
+        switched=gpu.reach == "switch",
         source=gpu.nvlink_bytes_per_s.source,
         ranks=test.nranks,
     )
@@ -209,4 +212,18 @@ def _below_pcie(gpu: GpuLinks, rate: float, test: NcclTest, scene: Scene) -> Bou
     if gpu.reach == "bridge" and (test.nranks or 0) > 2:
         why = tr("a bridge joins pairs only: a ring of more than two GPUs leaves it")
         return _slow_way(gpu, "pcie", why, scene)
+    if _below_one_link(gpu, rate, scene):
+        why = tr(
+            "not NVLink: less than one of its links gives; host memory, PCIe or the network stack, "
+            "or no ring of links joins just these GPUs"
+        )
+        return _slow_way(gpu, "not nvlink", why, scene)
     return _slow_way(gpu, "pcie", tr("NVLink or PCIe, this file does not tell"), scene)
+
+
+def _below_one_link(gpu: GpuLinks, rate: float, scene: Scene) -> bool:
+    """Whether GPUs that are joined without a switch would exchange faster over a single link."""
+    if gpu.reach != "direct" or gpu.nvlinks is None or gpu.nvlink_bytes_per_s is None:
+        return False
+    share = scene.facts.thresholds.usual_share_of_nvlink.value
+    return rate < share * gpu.nvlink_bytes_per_s.value / gpu.nvlinks.value

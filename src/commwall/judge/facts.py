@@ -72,6 +72,7 @@ class Thresholds(Model):
 
     large_message_bytes: Fact
     saturating_message_bytes: Fact
+    full_rate_message_bytes: Fact
     usual_share_of_nvlink: Fact
     poor_share_of_nvlink: Fact
     tolerated_share_of_achieved: Fact

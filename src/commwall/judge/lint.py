@@ -25,6 +25,8 @@ _OF_PATH: dict[str, set[Way]] = {
 }
 _CHOOSERS = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
 """They choose the way, so that the way itself says nothing of their effect."""
+_NO_CHOICE_OF_LINK = ("NCCL_P2P_LEVEL", "NCCL_TOPO_FILE")
+"""They are set to have PCIe where NVLink is, and do not bring it about."""
 _PAIRS = (("NCCL_MIN_CTAS", "NCCL_MAX_CTAS"), ("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"))
 _SOCKETS = ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD")
 _MARKS = re.compile(r"[\s,;:^]+")
@@ -51,7 +53,9 @@ class Remark(Model):
             rule=f"variable_{self.rule}",
             level="note" if self.level == "note" else "warning",
             verdict=f"{self.variable}={self.value}: {self.says}",
-            means=tr("the run does something else than its settings say"),
+            means=tr("the setting is often taken for something else")
+            if self.level == "note"
+            else tr("the run does something else than its settings say"),
             next_step=self.instead,
             evidence=self.evidence,
         )
@@ -109,9 +113,9 @@ def _of_one(
         says = tr("0 disables nothing: it is as if the variable were not set")
         yield Remark(rule="void_value", level="note", variable=name, value=value, says=says)
         return
-    same = {value.upper(), str(whole_number(value))}  # NCCL reads 0x1 as 1
-    if known.mistaken_for and (not known.mistaken_at or same & {*known.mistaken_at}):
-        yield _mistaken(name, value, known, way)
+    else:
+        yield from _by_word(name, value, known, release)
+        yield from _mistaken(name, value, known, way)
     if way and known.acts_on and name not in _CHOOSERS and not _OF_PATH[way] & {*known.acts_on}:
         says = tr(
             "it acts on {ways} and has no effect on this way ({way})",
@@ -186,8 +190,10 @@ def _value_problem(value: str, known: Variable) -> str | None:
         return tr("it knows {words}, not {wrong}", words=listed(known.list_of), wrong=listed(wrong))
     if not known.words and not numbered:
         return tr("it is empty") if not value.strip() else None
-    if value.upper() in map(str.upper, known.words):
+    if value in known.words:
         return None
+    if value.upper() in map(str.upper, known.words):
+        return tr("NCCL passes it over unless it is in capitals") if known.case_counts else None
     number = whole_number(value)
     if known.words and not numbered:
         same = number is not None and any(whole_number(word) == number for word in known.words)
@@ -201,16 +207,51 @@ def _value_problem(value: str, known: Variable) -> str | None:
     return tr("it takes {words}", words=listed((*known.words, span)))
 
 
-def _mistaken(name: str, value: str, known: Variable, way: str | None) -> Remark:
+def _by_word(
+    name: str, value: str, known: Variable, release: tuple[int, int] | None
+) -> Iterator[Remark]:
+    """Words that this release does not know, or no newer one."""
+    used = {word for word in _MARKS.split(value.upper()) if word}
+    for bound, words in known.words_since.items():
+        late = [word for word in words if word.upper() in used]
+        if late and release and release < (release_of(bound) or release):
+            says = tr(
+                "NCCL knows {words} from release {release} on, this one does not",
+                words=listed(late),
+                release=bound,
+            )
+            yield Remark(rule="value", level="error", variable=name, value=value, says=says)
+    for bound, words in known.words_until.items():
+        old = [word for word in words if word.upper() in used]
+        if old and (release is None or release > (release_of(bound) or release)):
+            says = tr(
+                "NCCL knows {words} up to release {release} only", words=listed(old), release=bound
+            )
+            level: Literal["error", "warning"] = "error" if release else "warning"
+            yield Remark(rule="value", level=level, variable=name, value=value, says=says)
+
+
+def _mistaken(name: str, value: str, known: Variable, way: str | None) -> Iterator[Remark]:
     """What people take it for: a warning where the way of the traffic is known to deny it."""
-    on_nvlink = name == "NCCL_P2P_LEVEL" and way == "nvlink"
-    return Remark(
-        rule="mistaken",
+    same = {value.upper(), str(whole_number(value))}  # NCCL reads 0x1 as 1
+    meant = next((says for at, says in known.means_at.items() if at in same), None)
+    says = meant or known.mistaken_for
+    matters = not known.mistaken_at or same & {*known.mistaken_at}
+    if says is None or not (meant or matters) or (known.list_of and _excludes(value)):
+        return
+    on_nvlink = name in _NO_CHOICE_OF_LINK and way == "nvlink"
+    yield Remark(
+        rule="meaning" if meant else "mistaken",
         level="warning" if on_nvlink else "note",
         variable=name,
         value=value,
-        says=known.mistaken_for or "",
+        says=says,
     )
+
+
+def _excludes(value: str) -> bool:
+    """Whether a list only names what is not to be taken, as `^LL128` does."""
+    return all(part.rpartition(":")[2].strip().startswith("^") for part in value.split(";"))
 
 
 def _conflict(one: Conflict, chosen: Mapping[str, str]) -> Iterator[Remark]:

@@ -4,12 +4,12 @@ Layer: judge. Reads no file.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
+from commwall.judge.fallback import fallback
 from commwall.judge.finding import Evidence, Finding
 from commwall.judge.scene import Pasted, Scene
 from commwall.judge.topology import LOG
-from commwall.language.translate import clauses, listed, tr, tr_later
+from commwall.language.translate import clauses, tr, tr_later
 from commwall.readers.nccl_log import NcclLog
 from commwall.readers.nccl_tests import NcclTest
 from commwall.readers.topo import Topology
@@ -27,16 +27,6 @@ _SIGNS = {
         "peers are read from, which NCCL does on A100 over NVLink only"
     ),
 }
-_REASONS = {
-    "p2p_disabled_between_connected_gpus": (
-        tr_later("the driver grants these GPUs no access to each other"),
-        "P2P is disabled between connected",
-    ),
-    "could_not_enable_p2p": (
-        tr_later("CUDA could not enable access between them"),
-        "Could not enable P2P",
-    ),
-}
 
 
 def path(scene: Scene) -> Iterator[Finding]:
@@ -45,7 +35,7 @@ def path(scene: Scene) -> Iterator[Finding]:
         if _broken(log):
             continue
         if log.p2p_fallback:
-            yield _fallback(paste, log, scene)
+            yield fallback(paste, log, scene)
         elif log.intra_node_path == "nvlink":
             yield _nvlink(paste, log)
         elif log.intra_node_path == "p2p" or log.all_intra_node_p2p:
@@ -118,112 +108,6 @@ def _proven_direct(log: NcclLog, topologies: Sequence[Topology]) -> str | None:
             pairs=_pairs(log),
         )
     return None
-
-
-def _fallback(paste: Pasted, log: NcclLog, scene: Scene) -> Finding:
-    pairs = log.fallback_pairs or ()
-    kinds = {kind for pair in pairs for kind in (log.pair_transports or {}).get(pair, ())}
-    ways = {
-        "SHM": tr("host memory (SHM)"),
-        "NET": tr("the network stack (NET/{network})", network=log.network or "?"),
-    }
-    rest = [p for p, kinds in (log.pair_transports or {}).items() if kinds == ("P2P",)]
-    told = tr(
-        "ranks {pairs} of one host talk through {ways}",
-        pairs=listed(pairs[:12]),
-        ways=tr(" and ").join(words for kind, words in ways.items() if kind in kinds),
-    )
-    if rest:
-        told = clauses([told, tr("P2P only between {pairs}", pairs=listed(rest[:8]))])
-    cause = _cause(log, scene, by_network="NET" in kinds)
-    return Finding(
-        rule="path_inside_host",
-        level="warning",
-        verdict=tr("{told}: {reason}", told=told, reason=cause.reason),
-        means=cause.means,
-        next_step=cause.next_step,
-        evidence=(*_hop_lines(paste, log, kinds), *_reason_lines(paste, log)),
-    )
-
-
-class _Cause(NamedTuple):
-    """Why NCCL takes a slow way, in words."""
-
-    reason: str
-    means: str
-    next_step: str
-
-
-def _cause(log: NcclLog, scene: Scene, *, by_network: bool) -> _Cause:
-    told = log.fallback_reason or ()
-    rate = _rate_text(by_network=by_network)
-    if user := next((one for one in told if one.startswith("NCCL_P2P_DISABLE=")), None):
-        return _chosen(user, rate, log, scene, by_network=by_network)
-    if known := next((_REASONS[one][0] for one in told if one in _REASONS), None):
-        return _refused(known, rate)
-    return _unexplained(rate)
-
-
-def _rate_text(*, by_network: bool) -> str:
-    if by_network:
-        return tr(
-            "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
-            "at the rate of the network stack"
-        )
-    return tr(
-        "the slowest hop sets the speed of every ring, so that the exchange of gradients runs "
-        "at the rate of host memory"
-    )
-
-
-def _chosen(variable: str, rate: str, log: NcclLog, scene: Scene, *, by_network: bool) -> _Cause:
-    """A variable of the user disables P2P."""
-    no_host_memory = log.env and log.env.get("NCCL_SHM_DISABLE", "0") not in ("", "0")
-    reason = (
-        tr(
-            "the user's variable {variable} disables P2P and NCCL_SHM_DISABLE=1 host memory",
-            variable=variable,
-        )
-        if by_network and no_host_memory
-        else tr("the user's variable {variable} disables P2P", variable=variable)
-    )
-    means = tr(
-        "{rate}; that is a choice, not a limit of the machine, and it is not PCIe between GPUs",
-        rate=rate,
-    )
-    nvlink = any((topo.nvlink_pair_count or 0) > 0 for _, topo in scene.of(Topology))
-    return _Cause(
-        reason,
-        clauses([means, tr("NVLink is there and not used")]) if nvlink else means,
-        tr("unset NCCL_P2P_DISABLE (also in /etc/nccl.conf, ~/.nccl.conf); {then}", then=tr(LOG)),
-    )
-
-
-def _refused(reason: str, rate: str) -> _Cause:
-    """Driver or CUDA give the GPUs no access to each other."""
-    return _Cause(
-        tr(reason),
-        tr(
-            "{rate}. GeForce cards from the 4090 on never get access from the maker's driver: "
-            "no defect then",
-            rate=rate,
-        ),
-        "nvidia-smi topo -p2p r; sudo dmesg | grep -iE 'iommu|acs'",
-    )
-
-
-def _unexplained(rate: str) -> _Cause:
-    return _Cause(
-        tr(
-            "the log gives no reason; NCCL does so where GPUs are farther apart than it uses P2P "
-            "for, as across CPU sockets"
-        ),
-        tr(
-            "{rate}; across sockets that can be the faster choice, so measure before forcing P2P",
-            rate=rate,
-        ),
-        tr("nvidia-smi topo -m; compare busbw with NCCL_P2P_LEVEL=SYS (it may be slower or hang)"),
-    )
 
 
 def _unknown(paste: Pasted, log: NcclLog) -> Finding:
@@ -331,21 +215,3 @@ def _lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:
     told = [one.line for one in log.path_evidence or () if one.sign not in ("via_NET", "via_SHM")]
     told = told or [hop.line for hop in (log.transports or ())[:1]]
     return tuple(paste.at(line) for line in sorted({*told})[:4])
-
-
-def _hop_lines(paste: Pasted, log: NcclLog, kinds: set[str]) -> tuple[Evidence, ...]:
-    """The first line of each pair that falls back."""
-    pairs = set(log.fallback_pairs or ())
-    found: dict[str, int] = {}
-    for hop in log.transports or ():
-        pair = f"{min(hop.src, hop.dst)}-{max(hop.src, hop.dst)}"
-        if pair in pairs and hop.transport in kinds and hop.transport != "P2P":
-            found[pair] = min(hop.line, found.get(pair, hop.line))
-    return tuple(paste.at(line) for line in sorted(found.values())[:4])
-
-
-def _reason_lines(paste: Pasted, log: NcclLog) -> tuple[Evidence, ...]:
-    words = [_REASONS[one][1] for one in log.fallback_reason or () if one in _REASONS]
-    if any(one.startswith("NCCL_P2P_DISABLE=") for one in log.fallback_reason or ()):
-        words.append("NCCL_P2P_DISABLE set by environment")
-    return tuple(line for word in words for line in paste.find(word))

@@ -1,19 +1,19 @@
-"""The network between hosts, and the CPUs that processes are bound to, by NCCL's log.
+"""The network between hosts, and settings, by NCCL's log.
 
 Layer: judge. Reads no file.
 """
 
-import re
 from collections.abc import Iterator
 
 from commwall.judge.finding import Finding
 from commwall.judge.lint import lint
 from commwall.judge.scene import Scene
-from commwall.language.translate import listed, tr
+from commwall.language.translate import tr
 from commwall.readers.nccl_log import NcclLog
 
 _WAYS = {"nvlink": "nvlink", "shm": "host_staged", "net": "socket"}
-_AFFINITY = re.compile(r"Setting affinity for GPU ([0-9]{1,3}) to ([0-9a-f]{1,8}(?:,[0-9a-f]{8})*)")
+_TOLD = tuple((name, "mistaken") for name in ("NCCL_P2P_LEVEL", "NCCL_TOPO_FILE", "NCCL_HOSTID"))
+"""Notes that matter for the way of a run; others are left to `lint-env`."""
 
 
 def socket(scene: Scene) -> Iterator[Finding]:
@@ -107,44 +107,14 @@ def variables(scene: Scene) -> Iterator[Finding]:
         way = _WAYS.get(log.intra_node_path or "") if _one_host(log) else None
         known = scene.facts.variables
         for found in lint(log.env or {}, known, version=log.nccl_version, way=way):
-            told = found.rule == "void_value" or found.variable == "NCCL_P2P_LEVEL"
-            if found.level == "note" and not told:
+            level = "note" if found.variable == "NCCL_TOPO_FILE" else found.level  # VMs need it
+            told = found.rule == "void_value" or (found.variable, found.rule) in _TOLD
+            if level == "note" and not told:
                 continue
-            yield found.model_copy(
-                update={"evidence": paste.find(f"{found.variable} set by environment")}
-            ).finding()
+            lines = paste.find(f"{found.variable} set by environment")
+            yield found.model_copy(update={"level": level, "evidence": lines}).finding()
 
 
 def _one_host(log: NcclLog) -> bool:
     """Whether no traffic leaves the host: only then a variable of networks has no effect."""
     return log.nnodes == 1 or log.intra_node_path == "net"
-
-
-def affinity(scene: Scene) -> Iterator[Finding]:
-    """Processes that are bound to a single processor."""
-    for paste, _ in scene.of(NcclLog):
-        if "Setting affinity for GPU" not in paste.text:
-            continue
-        single = [
-            match[1]
-            for match in _AFFINITY.finditer(paste.text)
-            if int(match[2].replace(",", ""), 16).bit_count() == 1
-        ]
-        if single:
-            yield Finding(
-                rule="cpu_affinity",
-                level="warning",
-                verdict=tr(
-                    "the process of GPU {gpus} is bound to one processor",
-                    gpus=listed(dict.fromkeys(single)),
-                ),
-                means=tr(
-                    "NCCL's threads and the data loader share it; a launcher's binding is a usual "
-                    "cause of slow processes"
-                ),
-                next_step=tr(
-                    "taskset -pc <pid>; compare with NCCL_IGNORE_CPU_AFFINITY=1 and without the "
-                    "launcher's binding"
-                ),
-                evidence=paste.find(f"Setting affinity for GPU {single[0]} "),
-            )

@@ -30,6 +30,9 @@ class Reference:
     most_bytes_per_s: float
     algorithm: Literal["ring", "tree", "nvls"] | None
     source: str
+    floor: bool = False
+    """Of smaller messages than those from which on rates hardly grow, for such a one: whoever stays
+    below it is slow, whoever reaches it may be."""
 
 
 def references_for(
@@ -44,6 +47,7 @@ def references_for(
         size_bytes: of the message.
         bound: of the way that was taken.
     """
+    level = scene.facts.thresholds.saturating_message_bytes.value
     names = tuple(names_in(paste)) or scene.gpu_names
     kinds = {scene.facts.kind_of(name) for name in names}
     kind = kinds.pop() if len(kinds) == 1 else None
@@ -51,7 +55,13 @@ def references_for(
     collective = cast(Collective, operation_of(test))  # of another one nothing is on file
     entries = scene.facts.achieved.of(kind or "", collective, test.nranks or 0, paths).values()
     found = [
-        Reference(rate, one.most_bytes_per_s or rate, one.algorithm, one.source)
+        Reference(
+            rate,
+            one.most_bytes_per_s or rate,
+            one.algorithm,
+            one.source,
+            floor=max(one.busbw_bytes_per_s) < level <= size_bytes,
+        )
         for one in entries
         if (rate := one.reached(size_bytes)) is not None
     ]
@@ -68,14 +78,18 @@ def of_copies(figure: Figure | None) -> Reference | None:
 def nearest_of(fitting: Sequence[Reference], rate: float, scene: Scene) -> Reference | None:
     """The highest reference that a rate has reached, else the lowest; None without one.
 
+    Of smaller messages only one that the rate has not reached, where none is of such messages.
+
     Args:
         fitting: references, the lowest first.
         rate: what was reached [byte/s].
         scene: has the share that still counts as reached.
     """
     share = scene.facts.thresholds.tolerated_share_of_achieved.value
-    reached = [one for one in fitting if rate >= share * one.least_bytes_per_s]
-    return reached[-1] if reached else next(iter(fitting), None)
+    own = [one for one in fitting if not one.floor]
+    reached = [one for one in own if rate >= share * one.least_bytes_per_s]
+    missed = [one for one in fitting if rate < share * one.least_bytes_per_s]
+    return reached[-1] if reached else next(iter([*own, *missed]), None)
 
 
 def words_of(reference: Reference) -> str:

@@ -3,6 +3,7 @@
 Layer: judge. Reads no file.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,12 +17,24 @@ class _Sentence:
     rule: str
     level: Level
     needles: tuple[str, ...]
-    """Any of them, as they stand in the text."""
+    """Any of them, as regular expressions."""
     verdict: str
     means: str
     next_step: str
 
 
+_MORE_SHARED_MEMORY = tr_later(
+    "df -h /dev/shm; docker run --shm-size=8g (or --ipc=host); Kubernetes: emptyDir with "
+    "medium Memory at /dev/shm"
+)
+_SMALL_SHARED_MEMORY = (
+    r"^\S{1,80}[ \t]+(?:[0-9.]{1,4}K|[1-5]?[0-9]M|6[0-4]M)(?:[ \t]+\S{1,9}){3}[ \t]+/dev/shm[ \t]*$"
+)
+"""A line of df."""
+_IOMMU_IN_COMMAND_LINE = (
+    r"^(?=.*\b(?:BOOT_IMAGE|root)=)(?!.*\biommu=pt\b).*\b(?:intel|amd)_iommu=on\b"
+)
+"""The kernel's, where `iommu=pt` does not spare devices of the host."""
 _SENTENCES = (
     _Sentence(
         "fabric_manager",
@@ -41,7 +54,7 @@ _SENTENCES = (
     _Sentence(
         "fabric_manager",
         "fault",
-        ("Failed to bind NVLink SHARP (NVLS) Multicast memory",),
+        (r"Failed to bind NVLink SHARP \(NVLS\) Multicast memory",),
         tr_later("memory for reduction in the switch cannot be bound: fabric manager or switches"),
         tr_later("jobs fail at the start until it is repaired, or until NVLS is off"),
         tr_later("systemctl status nvidia-fabricmanager; as a stopgap NCCL_NVLS_ENABLE=0"),
@@ -52,7 +65,7 @@ _SENTENCES = (
         (
             "posix_fallocate failed",
             "Error while creating shared memory segment",
-            "Bus error (core dumped)",
+            r"Bus error \(core dumped\)",
             "unable to open shared memory object",
         ),
         tr_later("/dev/shm is too small: NCCL found no room to stage data through host memory"),
@@ -61,28 +74,46 @@ _SENTENCES = (
             "MB by "
             "default"
         ),
-        tr_later(
-            "df -h /dev/shm; docker run --shm-size=8g (or --ipc=host); Kubernetes: emptyDir with "
-            "medium Memory at /dev/shm"
-        ),
+        _MORE_SHARED_MEMORY,
+    ),
+    _Sentence(
+        "shared_memory",
+        "fault",
+        ("is killed by signal: Bus error",),
+        tr_later("/dev/shm is too small: a process of the data loader found no room for its batch"),
+        tr_later("the job ends; neither NCCL nor the GPUs are broken"),
+        _MORE_SHARED_MEMORY,
+    ),
+    _Sentence(
+        "shared_memory_size",
+        "warning",
+        (_SMALL_SHARED_MEMORY,),
+        tr_later("/dev/shm is no larger than the 64 MB that containers get by default"),
+        tr_later("NCCL's start or a data loader may fail or hang for want of room there"),
+        _MORE_SHARED_MEMORY,
     ),
     _Sentence(
         "acs",
         "warning",
-        ("ReqRedir+", "UpstreamFwd+ EgressCtrl"),
+        (r"ACSCtl:.{0,200}(?:ReqRedir|UpstreamFwd)\+",),
         tr_later(
             "PCI ACS redirects requests on a bridge: traffic between GPUs goes up to the root "
             "complex"
         ),
         tr_later("P2P over PCIe is slow, hangs or brings wrong data"),
         tr_later(
-            "sudo setpci -s <bridge> ECAP_ACS+0x6.w=0000 (bare metal only), or off in the firmware"
+            "sudo lspci -vvv (which bridges, and whether GPUs lie behind them); off in the "
+            "firmware, on bare metal only: it keeps virtual machines apart"
         ),
     ),
     _Sentence(
         "iommu",
         "warning",
-        ("DMAR: IOMMU enabled", "iommu: Default domain type: Translated"),
+        (
+            "DMAR: IOMMU enabled",
+            "iommu: Default domain type: Translated",
+            _IOMMU_IN_COMMAND_LINE,
+        ),
         tr_later("the IOMMU is on: on bare metal it can redirect traffic between GPUs"),
         tr_later(
             "P2P over PCIe may be slow, hang or bring wrong data; a virtual machine needs it on"
@@ -122,13 +153,15 @@ _SENTENCES = (
 )
 
 
+_PATTERNS = {one: re.compile("|".join(one.needles), re.MULTILINE) for one in _SENTENCES}
+
+
 def sentences(scene: Scene) -> Iterator[Finding]:
     """Each that stands in some file, once a file."""
     for paste in scene.pasted:
         for one in _SENTENCES:
-            needle = next((word for word in one.needles if word in paste.text), None)
-            if needle:
-                number = paste.text.count("\n", 0, paste.text.index(needle)) + 1
+            if found := _PATTERNS[one].search(paste.text):
+                number = paste.text.count("\n", 0, found.start()) + 1
                 yield Finding(
                     rule=one.rule,
                     level=one.level,

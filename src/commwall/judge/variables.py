@@ -28,17 +28,25 @@ class Variable(Model):
     deprecated: Release | None = None
     """From here on it is still read, and another one should be set."""
     words: tuple[str, ...] = ()
-    """Values it takes, whatever their case; with `least`, numbers as well."""
+    """Values it takes; with `least`, numbers as well."""
+    case_counts: bool = False
+    """Whether NCCL passes over a word in other letters, without saying so."""
     least: int | None = None
     most: int | None = None
     list_of: tuple[str, ...] = ()
     """Words of which it takes several, joined by commas and other marks."""
+    words_since: dict[Release, tuple[str, ...]] = {}
+    """First release that knows a word, where that is later than the variable's own."""
+    words_until: dict[Release, tuple[str, ...]] = {}
+    """Last release that knows a word."""
     acts_on: tuple[Way, ...] = ()
     """Empty: on all ways, or on none in particular."""
     mistaken_for: str | None = None
     """What people take it for, and what it really does."""
     mistaken_at: tuple[str, ...] = ()
     """Values at which that matters; empty: at all."""
+    means_at: dict[str, str] = {}
+    """Value -> what it does, where that is something else than `mistaken_for`."""
 
 
 class Conflict(Model):

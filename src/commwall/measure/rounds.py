@@ -21,9 +21,10 @@ from commwall.measure.progress import Say
 from commwall.measure.session import Session
 from commwall.measure.tally import Order, Tally, Visit
 from commwall.measure.yardstick import Yardstick
+from commwall.records.files import clear_parts
 from commwall.records.layout import Layout
 from commwall.records.state import Attempt, write_state
-from commwall.records.store import clear_parts, read_plan
+from commwall.records.store import read_plan
 from commwall.records.todo import Due, Finding, examine, intact, todo
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import Busy, PlanError

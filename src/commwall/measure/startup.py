@@ -28,11 +28,13 @@ from commwall.measure.planning.configuration import (
 )
 from commwall.measure.planning.freezing import build_plan, campaign_id
 from commwall.records.arrival import is_evidence
+from commwall.records.files import write_if_different
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.ladders import ladders
 from commwall.records.layout import Layout
 from commwall.records.state import write_state
-from commwall.records.store import model_text, read_plan, same_plan, write_if_different
+from commwall.records.store import read_plan, same_plan
+from commwall.records.texts import model_text
 from commwall.schema.base import Model, PositiveInt
 from commwall.schema.case import SuiteName
 from commwall.schema.config import Config

@@ -28,8 +28,9 @@ from commwall.host.secrecy import without_places
 from commwall.host.slurm import free_port, on_each_node
 from commwall.measure.diagnosis import DETAIL_LENGTH, diagnose, read_result
 from commwall.measure.proof.nccl_log import LOG_VARIABLES, Logged, log_variables, read_log
+from commwall.records.files import write_atomically
 from commwall.records.state import AccidentCause
-from commwall.records.store import model_text, write_atomically
+from commwall.records.texts import model_text
 from commwall.schema.config import Timeouts
 from commwall.schema.errors import LaunchError
 from commwall.schema.result import CaseResult, LaunchRequest

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commwall.model.step import Exchange, ModelledStep, Timeline, run_step
-from commwall.model.sweep import Link
+from commwall.model.sweep import SweptLink
 from commwall.model.traits import Traits, most_probable
 
 
@@ -25,7 +25,7 @@ class BucketedStep:
     ranks: int
     """Processes, one a GPU."""
 
-    def step(self, link: Link, own: Traits) -> ModelledStep:
+    def step(self, link: SweptLink, own: Traits) -> ModelledStep:
         """The step over a link.
 
         Args:
@@ -34,7 +34,7 @@ class BucketedStep:
         """
         return self._run(self._exchanges(link), own)
 
-    def traits(self, link: Link, step_s: float, doubt_s: float) -> Traits:
+    def traits(self, link: SweptLink, step_s: float, doubt_s: float) -> Traits:
         """What a measured step tells of this workload.
 
         Args:
@@ -47,7 +47,7 @@ class BucketedStep:
             link.beside.prior, lambda own: self._run(exchanges, own).step_s, step_s, doubt_s
         )
 
-    def _exchanges(self, link: Link) -> tuple[Exchange, ...]:
+    def _exchanges(self, link: SweptLink) -> tuple[Exchange, ...]:
         """One for each bucket; one process exchanges nothing."""
         return link.exchanges(self.bucket_bytes) if self.ranks > 1 else ()
 

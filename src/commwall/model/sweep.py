@@ -77,7 +77,7 @@ over from link to link."""
 
 
 @dataclass(frozen=True)
-class Link:
+class SweptLink:
     """What sweeps tell of one link."""
 
     alone: Sweep
@@ -95,7 +95,7 @@ class Link:
         """All buckets one after another, with nothing beside them [s]."""
         return sum(map(self.alone.at, bucket_bytes))
 
-    def as_exchanged(self, bucket_bytes: Sequence[int], exchange_s: float) -> "Link":
+    def as_exchanged(self, bucket_bytes: Sequence[int], exchange_s: float) -> "SweptLink":
         """The link with its times scaled to what the buckets took together.
 
         Args:

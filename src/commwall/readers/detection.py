@@ -34,11 +34,6 @@ _HEAD_CHARACTERS = 1 << 18
 """A tool names itself early. More of a long text is looked at only where this says nothing."""
 
 
-def detect(text: str) -> tuple[str, ...]:
-    """The kinds a text looks like, the most certain first; none if it looks like nothing known."""
-    return kinds_of(clean(text))
-
-
 def read_text(text: str, kind: str | None = None) -> Reading:
     """Read a text as what it looks like.
 
@@ -76,7 +71,8 @@ def model_of(kind: str) -> type[Reading]:
 
 
 def kinds_of(cleaned: str) -> tuple[str, ...]:
-    """The kinds a cleaned text looks like, the most certain first."""
+    """The kinds a cleaned text looks like, the most certain first; none if it looks like nothing
+    known."""
     head = cleaned if len(cleaned) < 2 * _HEAD_CHARACTERS else cleaned[:_HEAD_CHARACTERS]
     found = tuple(kind for kind in MODULES if _module(kind).looks_like(head))
     if found or len(head) == len(cleaned):

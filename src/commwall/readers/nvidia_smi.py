@@ -7,6 +7,7 @@ import math
 import re
 
 from commwall.readers.reading import UNAVAILABLE, Unavailable
+from commwall.readers.refusal import Unreadable
 
 _ERRORS: dict[str, str] = {
     "driver_not_loaded": r"couldn't communicate with the NVIDIA driver|Driver Not Loaded",
@@ -46,6 +47,23 @@ _NUMBER = re.compile(r"(-?[0-9]{1,18}(?:\.[0-9]{1,9})?)(?: ?([%A-Za-z][A-Za-z/]{
 def error_of(text: str) -> str | None:
     """The word for what nvidia-smi says went wrong, or None if it says nothing of the kind."""
     return next((word for word, pattern in _PATTERNS.items() if pattern.search(text)), None)
+
+
+def error_told(text: str, kind: str, reason: str) -> str:
+    """The word for what nvidia-smi says went wrong, of a text in which there is nothing else.
+
+    Args:
+        text: the tool's output.
+        kind: what it was to be read as.
+        reason: why it is not, where no error is told either.
+
+    Raises:
+        Unreadable: if it says nothing of the kind.
+    """
+    error = error_of(text)
+    if error is None:
+        raise Unreadable(kind, reason)
+    return error
 
 
 def failed_devices(text: str) -> tuple[str, ...]:

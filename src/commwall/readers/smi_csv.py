@@ -7,7 +7,7 @@ in both or in neither. Without a header nothing says what a column is, so nothin
 import re
 from collections.abc import Sequence
 
-from commwall.readers.nvidia_smi import error_of, is_unavailable, quantity
+from commwall.readers.nvidia_smi import error_told, is_unavailable, quantity
 from commwall.readers.reading import UNAVAILABLE, Reading
 from commwall.readers.refusal import Unreadable
 
@@ -107,9 +107,7 @@ def read(text: str) -> CsvTable:
 
 
 def _failure(text: str) -> CsvTable:
-    error = error_of(text)
-    if error is None:
-        raise Unreadable(KIND, "no_header")
+    error = error_told(text, KIND, "no_header")
     return CsvTable(kind=KIND, tool="nvidia-smi --query-gpu", readable=False, error=error)
 
 

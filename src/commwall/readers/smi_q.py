@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from commwall.readers.nvidia_smi import error_of, is_unavailable, value_in
+from commwall.readers.nvidia_smi import error_told, is_unavailable, value_in
 from commwall.readers.reading import Reading, Unavailable
 from commwall.readers.refusal import Unreadable
 from commwall.schema.base import Model
@@ -126,9 +126,7 @@ def read(text: str) -> Query:
 
 
 def _failure(text: str) -> Query:
-    error = error_of(text)
-    if error is None:
-        raise Unreadable(KIND, "no_gpu_described")
+    error = error_told(text, KIND, "no_gpu_described")
     return Query(kind=KIND, tool="nvidia-smi -q", readable=False, error=error)
 
 

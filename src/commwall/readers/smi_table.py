@@ -10,7 +10,7 @@ names them; a third line, of MIG, is newer. Names that are too long end with `..
 import re
 from collections.abc import Mapping, Sequence
 
-from commwall.readers.nvidia_smi import error_of, value_in
+from commwall.readers.nvidia_smi import error_told, value_in
 from commwall.readers.reading import Reading, Unavailable
 from commwall.readers.refusal import Unreadable
 from commwall.schema.base import Model
@@ -103,9 +103,7 @@ def read(text: str) -> Table:
 
 
 def _failure(text: str) -> Table:
-    error = error_of(text)
-    if error is None:
-        raise Unreadable(KIND, "no_gpu_in_table")
+    error = error_told(text, KIND, "no_gpu_in_table")
     return Table(kind=KIND, tool="nvidia-smi", readable=False, error=error)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from commwall.readers.matrix import TITLES, Matrix, columns_of, matrices
-from commwall.readers.nvidia_smi import error_of, failed_devices, is_unavailable
+from commwall.readers.nvidia_smi import error_of, error_told, failed_devices, is_unavailable
 from commwall.readers.reading import Reading
 from commwall.readers.refusal import Unreadable
 from commwall.schema.base import Model
@@ -123,9 +123,7 @@ def read(text: str) -> Topology:
 
 
 def _failure(text: str) -> Topology:
-    error = error_of(text)
-    if error is None:
-        raise Unreadable(KIND, "no_matrix")
+    error = error_told(text, KIND, "no_matrix")
     return Topology(
         kind=KIND,
         tool="nvidia-smi topo" if error == "bad_arguments" else "nvidia-smi",

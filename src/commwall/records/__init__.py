@@ -1,5 +1,5 @@
 """Evidence on disk: write, load, judge and compare records; decide what is still owed.
 
-Layer: records; uses readers, stats and schema. Only this package knows where records lie,
-what makes one valid or fresh, and which may be compared.
+Layer: records; uses language and schema. Only this package knows where records lie, what makes
+one valid or fresh, and which may be compared.
 """

@@ -1,24 +1,19 @@
 """Take in a bundle that somebody else made: everything in it is suspect until it is checked.
 
-Layer: records. Reads a `.tar.gz`; writes below `results/<campaign>/`. Nothing is placed before
-all of it is read, of known names and sizes, and valid. Nothing is unpacked by tarfile itself:
-names only choose among known places, contents are parsed as JSON models, and nothing is
-executed or unpickled.
+Layer: records. Writes below `results/<campaign>/`. Nothing is placed before all of it is read
+(`commwall.records.archive`) and valid: contents are parsed as JSON models, and nothing is executed
+or unpickled.
 """
 
-import gzip
-import io
-import tarfile
 import tempfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
-from commwall.records.bundle import LIST_NAME, BundleError, BundleList, entry, kind_of
+from commwall.records.archive import Limits, read_files, refused
+from commwall.records.bundle import LIST_NAME, BundleError, kind_of
 from commwall.records.comparable import not_as_planned
+from commwall.records.files import write_atomically
 from commwall.records.layout import TAKEN, Layout
 from commwall.records.predictions import (
     basis,
@@ -30,39 +25,16 @@ from commwall.records.state import read_attempt
 from commwall.records.store import (
     Withdrawal,
     Withdrawals,
-    model_text,
     read_plan,
     read_record,
     read_withdrawals,
     same_plan,
-    write_atomically,
 )
+from commwall.records.texts import model_text
 from commwall.schema.environment import Manifest
-from commwall.schema.errors import CommwallError, ConfigError, PlanError, RecordError
+from commwall.schema.errors import CommwallError, PlanError, RecordError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
-
-MIB = 2**20
-DAMAGE = (
-    *(EOFError, tarfile.TarError, gzip.BadGzipFile, zlib.error),
-    *(ValueError, OverflowError, RecursionError),
-)
-"""What reading an archive raises; the last three of headers that were made to be wrong."""
-_EXTENDING = (
-    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
-)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a bundle may hold."""
-
-    packed_bytes: int = 64 * MIB
-    file_bytes: int = 8 * MIB
-    total_bytes: int = 256 * MIB
-    """Everything unpacked, headers included [byte]."""
-    files: int = 20_000
 
 
 @dataclass(frozen=True)
@@ -76,46 +48,6 @@ class Arrival:
     """Records that were here already."""
     departing: int
     """Records of the bundle that were measured otherwise than its plan says."""
-
-
-class _Bounded(io.RawIOBase):
-    """Reads no more of a stream than allowed, whatever sizes its headers claim."""
-
-    def __init__(self, stream: gzip.GzipFile, most_bytes: int) -> None:
-        self._stream, self._left = stream, most_bytes
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes.
-
-        Raises:
-            BundleError: if more would be read than allowed.
-        """
-        got = self._stream.read(self._left + 1 if size < 0 else min(size, self._left + 1))
-        self._left -= len(got)
-        if self._left < 0:
-            raise _refused("it unpacks to more than is allowed")
-        return got
-
-
-class _Header(tarfile.TarInfo):
-    """A header of the archive; one that extends another must be as short as a long name needs.
-
-    tarfile reads extensions of any size into memory, and some releases of Python need time that
-    grows with the square of it.
-    """
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """The header in a block.
-
-        Raises:
-            BundleError: if it announces a long extension.
-            tarfile.HeaderError: if it is none.
-        """
-        header = super().frombuf(buf, encoding, errors)
-        if header.type in _EXTENDING and not 0 <= header.size <= tarfile.BLOCKSIZE:
-            raise _refused(f"a header extended by {header.size} byte")
-        return header
 
 
 def is_imported(layout: Layout, campaign: str) -> bool:
@@ -147,7 +79,7 @@ def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival
     """
     listed, files = read_files(path, limits or Limits())
     if listed.campaign in TAKEN:
-        raise _refused(f"a campaign of the name {listed.campaign!r}", "no folder of the pages")
+        raise refused(f"a campaign of the name {listed.campaign!r}", "no folder of the pages")
     results = layout.root / "results"
     results.mkdir(exist_ok=True)
     # Inside results/, so that placing is a rename; campaigns are looked for one level higher.
@@ -161,70 +93,6 @@ def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival
     return Arrival(plan.id, len(_records(files)), 0, departing)
 
 
-def read_files(path: Path, limits: Limits) -> tuple[BundleList, dict[str, bytes]]:
-    """Contents of a bundle by name, each as long and with the digest its list says.
-
-    Raises:
-        BundleError: if it is damaged or holds what a bundle must not.
-        OSError: if it cannot be read.
-    """
-    if path.stat().st_size > limits.packed_bytes:
-        raise _refused(f"{path.stat().st_size} byte", f"at most {limits.packed_bytes} byte")
-    files: dict[str, bytes] = {}
-    with _damage_told(), path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as packed:
-        bounded = _Bounded(packed, limits.total_bytes)
-        with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Header) as archive:
-            for member in archive:
-                _check_member(member, files, limits)
-                content = archive.extractfile(member)
-                files[member.name] = content.read() if content else b""
-        while bounded.read(MIB):  # to the end, where gzip keeps its checksum
-            pass
-    return _check_list(files), files
-
-
-def _check_member(member: tarfile.TarInfo, files: Mapping[str, bytes], limits: Limits) -> None:
-    name = member.name
-    if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
-        raise _refused(f"{name!r} is a link, folder, device or sparse file", "regular files only")
-    if name in files:
-        raise _refused(f"{name!r} stands twice", "each name once")
-    if name != LIST_NAME and kind_of(name) is None:
-        raise _refused(f"a file of the name {name!r}", "names of a campaign's files only")
-    if member.size > limits.file_bytes:
-        raise _refused(f"{name!r} of {member.size} byte", f"at most {limits.file_bytes} byte")
-    if len(files) >= limits.files:
-        raise _refused(f"more than {limits.files} files")
-
-
-def _check_list(files: dict[str, bytes]) -> BundleList:
-    """Take the list out of the files and hold them against it."""
-    if LIST_NAME not in files:
-        raise _refused(f"no {LIST_NAME}", "a file that `commwall bundle` wrote")
-    try:
-        listed = parse_json_model(BundleList, files.pop(LIST_NAME), LIST_NAME)
-    except ConfigError as error:
-        raise _refused(f"a {LIST_NAME} that cannot be read: {error}") from error
-    absent, strange = listed.files.keys() - files.keys(), files.keys() - listed.files.keys()
-    if absent or strange:
-        name = min(absent or strange)
-        raise _refused(f"{name!r} is {'missing' if absent else 'not in the list'}")
-    for name, content in files.items():
-        if entry(content) != listed.files[name]:
-            raise _refused(f"{name!r} differs from the list: it was damaged or edited")
-        if not _is_text(content):
-            raise _refused(f"{name!r} is no UTF-8 text")
-    return listed
-
-
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _stage(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         path = staged.campaign_dir(campaign) / name
@@ -235,7 +103,7 @@ def _stage(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> None:
 def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> tuple[Plan, int]:
     """The plan, once every file is what its name says, and how many records depart from it."""
     if "plan.json" not in files:
-        raise _refused("no plan.json", "a campaign with its plan")
+        raise refused("no plan.json", "a campaign with its plan")
     folder = staged.campaign_dir(campaign)
     try:
         plan = read_plan(folder / "plan.json")
@@ -253,7 +121,7 @@ def _checked(staged: Layout, campaign: str, files: Mapping[str, bytes]) -> tuple
     except CommwallError as error:
         place = Path(error.parts["where"] or LIST_NAME).name
         found = f"{place}: {error.what}: {error.parts['found']}"
-        raise _refused(found, "valid files only") from error
+        raise refused(found, "valid files only") from error
     return plan, departing
 
 
@@ -261,12 +129,12 @@ def _departs(path: Path, name: str, plan: Plan) -> bool:
     """Whether a record, which must belong to the plan, was measured otherwise than it says."""
     record = read_record(path)
     if record.machine.fingerprint != plan.fingerprint:
-        raise _refused(f"{name} was measured on another kind of machine than the plan names")
+        raise refused(f"{name} was measured on another kind of machine than the plan names")
     place = record.id
     planned = {suite.suite: suite for suite in plan.suites}.get(place.suite)
     cases = planned.platforms.get(place.platform, ()) if planned else ()
     if planned is None or place.case not in cases or place.round > planned.rounds:
-        raise _refused(f"{name} is a record that the plan does not ask for")
+        raise refused(f"{name} is a record that the plan does not ask for")
     return not_as_planned(record, plan) is not None
 
 
@@ -346,24 +214,6 @@ def _digests(layout: Layout, campaign: str) -> dict[str, str]:
 
 def _records(files: Mapping[str, bytes]) -> list[str]:
     return [name for name in files if kind_of(name) == "record"]
-
-
-@contextmanager
-def _damage_told() -> Iterator[None]:
-    try:
-        yield
-    except DAMAGE as error:
-        found = f"it is damaged, cut short or no bundle: {error}"
-        raise _refused(found, "a whole file as `commwall bundle` wrote it") from error
-
-
-def _refused(found: str, expected: str | None = None) -> BundleError:
-    return BundleError(
-        "a bundle is not taken in",
-        found=found,
-        expected=expected,
-        next_step="nothing was written; fetch the file again, or ask its maker for a new one",
-    )
 
 
 def _differs(campaign: str, found: str) -> BundleError:

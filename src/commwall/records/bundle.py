@@ -3,7 +3,7 @@
 Layer: records. Writes a `.tar.gz` whose first member, `bundle.json`, lists all others with
 size and SHA-256: plan, withdrawals, predictions, readable records, attempts, and of the origin
 the manifest of the environment that measured and the logs that explain accidents. The digests
-show damage, not who made the bundle. `commwall.records.arrival` reads it.
+show damage, not who made the bundle. `commwall.records.archive` reads it.
 """
 
 import gzip
@@ -16,8 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from commwall.records.files import PART, content_of
 from commwall.records.layout import Layout
-from commwall.records.store import PART, content_of, model_text, read_plan, read_record
+from commwall.records.store import read_plan, read_record
+from commwall.records.texts import model_text
 from commwall.records.todo import READABLE, examine
 from commwall.schema.base import Model, Name
 from commwall.schema.errors import CommwallError

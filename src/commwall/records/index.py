@@ -8,9 +8,10 @@ from contextlib import suppress
 
 from commwall.language.translate import tr_later
 from commwall.records.arrival import is_evidence
+from commwall.records.files import content_of
 from commwall.records.layout import Layout
 from commwall.records.state import Accident, Attempt, read_attempt, read_state
-from commwall.records.store import content_of, read_plan
+from commwall.records.store import read_plan
 from commwall.records.todo import READABLE, Due, Finding, examine, todo
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from commwall.language.translate import tr_later
 from commwall.records.bundle import kind_of
+from commwall.records.files import content_of, write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import content_of, model_text, read_record, write_atomically
+from commwall.records.store import read_record
+from commwall.records.texts import model_text
 from commwall.schema.base import digest
 from commwall.schema.errors import CommwallError, ConfigError
 from commwall.schema.parsing import parse_json, parse_model

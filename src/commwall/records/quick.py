@@ -4,7 +4,7 @@ Layer: records. Reads no file. Most of a record are series: a head, and values. 
 text, of which the digest is taken, the values stand as they stand in the file, and heads recur from
 record to record. So values are taken as they are, each head is brought into
 canonical form once, and only the rest of a record is worked on. Whatever looks otherwise than
-`commwall.records.store.record_text` writes it is left to the careful reader there, which also words
+`commwall.records.texts.record_text` writes it is left to the careful reader there, which also words
 what is wrong.
 """
 

@@ -8,8 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from commwall.records.files import content_of, write_atomically, write_if_different
 from commwall.records.layout import Layout
-from commwall.records.store import content_of, model_text, write_atomically, write_if_different
+from commwall.records.texts import model_text
 from commwall.records.todo import Due, Finding, examine, todo
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName

@@ -1,37 +1,23 @@
 """Write and read records and plans.
 
 Layer: records. Writes `results/<campaign>/records/**/rNN.json` and reads it, `plan.json` and
-`withdrawn.json`. A file appears whole or not at all: it is written beside, synchronised and
-renamed. What is read may come from strangers: a plain file of limited size.
+`withdrawn.json`.
 """
 
-import errno
-import json
-import os
-import stat
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
+from commwall.records.files import UnfitFile, content_of, write_atomically
 from commwall.records.freshness import acknowledged_since
 from commwall.records.layout import Layout
 from commwall.records.plausible import implausible
 from commwall.records.quick import sealed_record
+from commwall.records.texts import record_text
 from commwall.schema.base import Model, digest
 from commwall.schema.errors import ConfigError, PlanError, RecordError
 from commwall.schema.parsing import parse_json, parse_json_model, parse_model
 from commwall.schema.plan import PLAN_VERSION, Plan
 from commwall.schema.record import RECORD_VERSION, Record
-
-PART = ".part"
-LARGEST_FILE_BYTES = 64 * 2**20
-"""No record, plan or list is larger."""
-
-
-class UnfitFile(OSError):
-    """What lies at a path cannot be a record, plan or list, whatever it holds."""
 
 
 class Withdrawal(Model):
@@ -47,75 +33,6 @@ class Withdrawals(Model):
     """Content of `withdrawn.json`."""
 
     withdrawn: tuple[Withdrawal, ...] = ()
-
-
-def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
-    """Put a text into a file so that a reader sees the old content or the new, never a part.
-
-    Args:
-        path: the file.
-        text: its new content.
-        durable: wait until the disk has it; else a power failure may leave a part of it.
-
-    Raises:
-        OSError: if the file system refuses (no space, say); the old content is untouched.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + PART)
-    with part.open("w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        if durable:
-            os.fsync(stream.fileno())
-    part.rename(path)
-
-
-def content_of(path: Path) -> bytes:
-    """The bytes of a plain file, or of one that a link leads to.
-
-    Raises:
-        UnfitFile: if it is none (a device never ends, a pipe may never begin), or too large.
-        OSError: if it cannot be read.
-    """
-    found = path.stat()
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-        raise UnfitFile(errno.EINVAL, "it is no plain file", str(path))
-    if found.st_size > LARGEST_FILE_BYTES:
-        told = f"{found.st_size} byte, more than {LARGEST_FILE_BYTES}"
-        raise UnfitFile(errno.EFBIG, told, str(path))
-    return path.read_bytes()  # of a folder the system says what it is
-
-
-def write_if_different(path: Path, text: str) -> bool:
-    """Write only if the file's content would change, so that its time stays otherwise.
-
-    Returns:
-        True if the file was written.
-    """
-    if path.is_file() and path.read_bytes() == text.encode():
-        return False
-    write_atomically(path, text)
-    return True
-
-
-def model_text(model: BaseModel) -> str:
-    """A model as JSON for people and version control: indented, fields in declared order.
-
-    A list of numbers stays on one line, so that raw samples do not fill the page.
-    """
-    return _indented(model.model_dump(mode="json"), "") + "\n"
-
-
-def record_text(record: Record) -> str:
-    """A record as JSON: as `model_text`, but each series, check and mark is a line without blanks.
-
-    They are most of a record, and of what a checkout holds.
-    """
-    rows = [
-        f"  {_quoted(key)}: {_lines(item) if isinstance(item, list) else _indented(item, '  ')}"
-        for key, item in record.model_dump(mode="json").items()
-    ]
-    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
 def write_record(layout: Layout, record: Record) -> Path:
@@ -234,33 +151,6 @@ def read_withdrawals(layout: Layout, campaign: str) -> dict[str, str]:
             "cannot read the withdrawn records", where=_short(path), found=str(error.args[-1])
         ) from error
     return {item.digest: item.reason for item in content.withdrawn}
-
-
-def clear_parts(folder: Path) -> None:
-    """Remove what an interrupted write left beside its target."""
-    for part in folder.rglob(f"*{PART}"):
-        part.unlink(missing_ok=True)
-
-
-_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
-_WITHOUT_BLANKS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_quoted = lru_cache(maxsize=1024)(json.dumps)
-"""Keys: an index of many records has the same few again and again."""
-
-
-def _indented(value: Any, indent: str) -> str:
-    deeper = indent + "  "
-    if isinstance(value, dict) and value:
-        rows = [f"{deeper}{_quoted(key)}: {_indented(item, deeper)}" for key, item in value.items()]
-        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
-    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        return "[\n" + ",\n".join(deeper + _indented(i, deeper) for i in value) + f"\n{indent}]"
-    return _ON_ONE_LINE.encode(value)
-
-
-def _lines(items: list[Any]) -> str:
-    rows = [f"    {_WITHOUT_BLANKS.encode(item)}" for item in items]
-    return "[\n" + ",\n".join(rows) + "\n  ]" if rows else "[]"
 
 
 def _record_error(path: Path, found: str) -> RecordError:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pydantic
 
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import write_atomically
 from commwall.schema.base import Model
 from commwall.schema.errors import ConfigError
 from commwall.schema.parsing import parse_json_model

@@ -1,6 +1,6 @@
 """Figures, sentences, pages: what readers see.
 
-Layer: report; uses analysis, records and schema. Reads evidence, writes executed notebooks and
+Layer: report; uses analysis and claims. Reads evidence, writes executed notebooks and
 pages. Never imports what measures. A notebook shows functions of modules that are named after a
 page or a section of one; `html`, `style` and `figures` are what those draw with. `rendering` makes
 a page of a notebook, `site` publishes all pages, `decision` is the one page for buyers, `review`

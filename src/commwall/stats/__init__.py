@@ -1,4 +1,4 @@
-"""Intervals and paired ratios.
+"""Intervals, paired ratios, straight lines and roots.
 
 Layer: stats; uses schema. Pure numbers in, numbers out: no file, no record, no word for readers.
 """

@@ -4,7 +4,7 @@ Layer: workers. Reads and writes no file. Hooks are PyTorch's own where it has t
 (torch.distributed.algorithms.ddp_comm_hooks); the quantised ones are in `quantised`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -16,7 +16,6 @@ from torch.distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks import 
     _hook_then_optimizer,
     _OptimizerHookState,
 )
-from torch.distributed.algorithms.model_averaging.utils import average_parameters
 from torch.nn.parallel import DistributedDataParallel
 
 from commwall.schema.mitigation import Mitigation
@@ -147,9 +146,25 @@ class _LocalSteps:
         for _ in range(self._count):
             self._trainee.forget_gradients()
             self._trainee.update(self._trainee.add_gradients(self._trainee.module))
-        average_parameters(iter(self._weights), self._group)
+        average(self._weights, self._group)
         if self._outer:
             self._outer.follow()
+
+
+def average(weights: Sequence[nn.Parameter], group: dist.ProcessGroup) -> None:
+    """Have every rank take the mean of all ranks' weights, by one exchange.
+
+    PyTorch's `average_parameters` waits for the device before its exchange; no graph can hold that.
+
+    Args:
+        weights: of this rank; the same shapes on all.
+        group: the ranks.
+    """
+    flat = torch.cat([weight.detach().flatten() for weight in weights]) / group.size()
+    dist.all_reduce(flat, group=group)
+    means = flat.split([weight.numel() for weight in weights])
+    for weight, mean in zip(weights, means, strict=True):
+        weight.detach().copy_(mean.view_as(weight))
 
 
 class _OuterOptimizer:

@@ -7,10 +7,10 @@ are compared unpaired; of two platforms, which did share rounds, the ratio of ea
 from collections.abc import Iterator
 
 from commwall.analysis.changes.matching import (
+    CampaignPair,
     Match,
     Place,
     Side,
-    Two,
     matches,
     platforms_of,
     side_of,
@@ -60,7 +60,7 @@ def compare_campaigns(before: Analysis, after: Analysis, tolerance: float) -> Ca
     Raises:
         PlanError: if a plan cannot be read, or a campaign has no readable record.
     """
-    two = Two(side_of(before), side_of(after), tolerance)
+    two = CampaignPair(side_of(before), side_of(after), tolerance)
     cases = tuple(matches(two.before.plan, two.after.plan))
     return CampaignChange(
         before=two.before.plan.id,
@@ -72,14 +72,14 @@ def compare_campaigns(before: Analysis, after: Analysis, tolerance: float) -> Ca
     )
 
 
-def _value_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
+def _value_cells(two: CampaignPair, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
     for match in cases:
         for platform in platforms_of(two, match):
             for quantity in _speeds(two, match):
                 yield _value_cell(two, match, platform, quantity)
 
 
-def _speeds(two: Two, match: Match) -> list[Quantity]:
+def _speeds(two: CampaignPair, match: Match) -> list[Quantity]:
     """What can become faster or slower of a case."""
     cases = (
         side.plan.suite(match.suite).cases[name]
@@ -90,7 +90,7 @@ def _speeds(two: Two, match: Match) -> list[Quantity]:
     return [quantity for quantity in SPEEDS[match.suite] if quantity.concerns(case)]
 
 
-def _value_cell(two: Two, match: Match, platform: str, quantity: Quantity) -> ChangedCell:
+def _value_cell(two: CampaignPair, match: Match, platform: str, quantity: Quantity) -> ChangedCell:
     cell = _blank(two, match, quantity, platform)
     places = match.places(platform)
     if places is None:
@@ -101,7 +101,7 @@ def _value_cell(two: Two, match: Match, platform: str, quantity: Quantity) -> Ch
     return _compared_cell(two, match, cell, found[0][0], found[1][0])
 
 
-def _ratio_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
+def _ratio_cells(two: CampaignPair, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
     """Ratios that both campaigns ask for."""
     for match in cases:
         for pair in treatments_compared(two.before.plan):
@@ -116,7 +116,7 @@ def _ratio_cells(two: Two, cases: tuple[Match, ...]) -> Iterator[ChangedCell]:
 
 
 def _ratio_cell(
-    two: Two, match: Match, cell: ChangedCell, before: Verdict, after: Verdict
+    two: CampaignPair, match: Match, cell: ChangedCell, before: Verdict, after: Verdict
 ) -> ChangedCell:
     if before.ratio and after.ratio:
         return _compared_cell(two, match, cell, before.ratio.ratios, after.ratio.ratios)
@@ -128,7 +128,9 @@ def _ratio_cell(
     return cell.model_copy(update={"reason": clauses(told)})
 
 
-def _blank(two: Two, match: Match, quantity: Quantity, a: str, b: str | None = None) -> ChangedCell:
+def _blank(
+    two: CampaignPair, match: Match, quantity: Quantity, a: str, b: str | None = None
+) -> ChangedCell:
     """A cell of which nothing is known but what stands beside it."""
     before, after = (
         side.noise_floor(match.suite, name, quantity) if name else None
@@ -147,7 +149,7 @@ def _blank(two: Two, match: Match, quantity: Quantity, a: str, b: str | None = N
     )
 
 
-def _lacking(two: Two, match: Match) -> str:
+def _lacking(two: CampaignPair, match: Match) -> str:
     lacking = two.before if match.before is None else two.after
     return tr("{campaign} has no such case", campaign=lacking.plan.id)
 
@@ -165,7 +167,11 @@ def _values(side: Side, place: Place, quantity: Quantity) -> tuple[tuple[float, 
 
 
 def _compared_cell(
-    two: Two, match: Match, cell: ChangedCell, before: tuple[float, ...], after: tuple[float, ...]
+    two: CampaignPair,
+    match: Match,
+    cell: ChangedCell,
+    before: tuple[float, ...],
+    after: tuple[float, ...],
 ) -> ChangedCell:
     """The cell with what its rounds tell, unless fields that must agree do not."""
     platforms = [name for name in (cell.a, cell.b) if name]
@@ -189,7 +195,7 @@ def _compared_cell(
     )
 
 
-def _differ(two: Two, match: Match, platform: str) -> list[str]:
+def _differ(two: CampaignPair, match: Match, platform: str) -> list[str]:
     """Fields of a platform's records that must agree and do not, with both values."""
     places = match.places(platform) or ()
     usable = [side.usable(place) for side, place in zip(two.sides, places, strict=True)]

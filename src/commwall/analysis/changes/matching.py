@@ -62,7 +62,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Two:
+class CampaignPair:
     """Two campaigns, and what is tolerated between them."""
 
     before: Side
@@ -139,7 +139,7 @@ def matches(before: Plan, after: Plan) -> Iterator[Match]:
                 yield Match(suite.suite, None, name)
 
 
-def platforms_of(two: Two, match: Match) -> tuple[str, ...]:
+def platforms_of(two: CampaignPair, match: Match) -> tuple[str, ...]:
     """Platforms that run a case in either campaign, without those that are only controls."""
     found = [
         platform

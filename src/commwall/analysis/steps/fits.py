@@ -13,7 +13,7 @@ from itertools import cycle
 from statistics import fmean
 
 from commwall.analysis.steps.inputs import MeasuredStep, StepInputs
-from commwall.model.sweep import Link
+from commwall.model.sweep import SweptLink
 from commwall.model.traits import Traits
 
 LEG_ERROR = 0.005
@@ -26,14 +26,14 @@ class FittedStep:
     """One round of a case, explained."""
 
     step: MeasuredStep
-    link: Link
+    link: SweptLink
     """That of its platform, as its own exchange had it."""
     traits: Traits
     """Of the workload, as this step tells them."""
     rest_s: float
     """What the step has beyond that [s]."""
 
-    def over(self, link: Link, step: MeasuredStep | None = None) -> float:
+    def over(self, link: SweptLink, step: MeasuredStep | None = None) -> float:
         """The step over another link [s]; with other compute legs, if they are given."""
         bucketed = (step or self.step).bucketed
         return bucketed.step(link, self.traits).step_s + self.rest_s
@@ -72,7 +72,7 @@ def mean_traits(rounds: Sequence[FittedStep]) -> Traits:
     )
 
 
-def _explained(steps: Iterable[MeasuredStep], sweeps: Sequence[Link]) -> Iterator[FittedStep]:
+def _explained(steps: Iterable[MeasuredStep], sweeps: Sequence[SweptLink]) -> Iterator[FittedStep]:
     """Rounds of training, each with a round of the sweeps: in turn, where they have fewer."""
     for step, sweep in zip(steps, cycle(sweeps), strict=False):
         here = step.over(sweep)

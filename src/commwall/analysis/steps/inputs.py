@@ -14,7 +14,7 @@ from commwall.analysis.values.readings import alike, gap_reason, measured, typic
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.model.bucketed import BucketedStep
 from commwall.model.step import Timeline
-from commwall.model.sweep import Link
+from commwall.model.sweep import SweptLink
 from commwall.schema.case import CollectivesCase, Leg, TrainingCase
 from commwall.schema.plan import Plan
 from commwall.schema.record import Record
@@ -36,7 +36,7 @@ class MeasuredStep:
     comm_s: float | None
     """The exchange alone; None where that leg was not measured [s]."""
 
-    def over(self, link: Link) -> Link:
+    def over(self, link: SweptLink) -> SweptLink:
         """The link as this step's own exchange had it: leg `comm` decides over the sweep."""
         if self.comm_s is None:
             return link

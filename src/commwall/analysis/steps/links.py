@@ -12,7 +12,7 @@ from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.operations import points
 from commwall.analysis.values.readings import alike, measured, typical_s
 from commwall.language.translate import tr
-from commwall.model.sweep import UNKNOWN, Contention, Link, Sweep
+from commwall.model.sweep import UNKNOWN, Contention, Sweep, SweptLink
 from commwall.schema.case import CollectivesCase
 from commwall.schema.plan import PlannedPlatform
 from commwall.schema.record import Record
@@ -39,10 +39,10 @@ class PlatformLink:
         return bool(self.loads)
 
     @property
-    def rounds(self) -> tuple[Link, ...]:
+    def rounds(self) -> tuple[SweptLink, ...]:
         """Both sweeps together; rounds of the one beside a load in turn, where they are fewer."""
         loads = cycle(self.loads or (UNKNOWN,))
-        return tuple(Link(*both) for both in zip(self.sweeps, loads, strict=False))
+        return tuple(SweptLink(*both) for both in zip(self.sweeps, loads, strict=False))
 
     def without_load(self) -> "PlatformLink":
         """The same, as if nothing had been measured beside a load."""

@@ -18,7 +18,7 @@ from commwall.analysis.steps.inputs import MeasuredStep, StepInputs, step_inputs
 from commwall.analysis.steps.links import PlatformLink, same_treatment
 from commwall.analysis.values.cells import Cell
 from commwall.language.translate import tr
-from commwall.model.sweep import Link
+from commwall.model.sweep import SweptLink
 from commwall.model.traits import Traits
 from commwall.schema.plan import Plan
 from commwall.stats.misfit import LEAST_GROUPS, misfit_interval
@@ -228,7 +228,7 @@ def predict_step(
 
 
 def _parts(
-    predicted: tuple[float, ...], pairs: list[tuple[FittedStep, Link]], measured: Measured
+    predicted: tuple[float, ...], pairs: list[tuple[FittedStep, SweptLink]], measured: Measured
 ) -> ErrorParts | None:
     """Put the target's own measurements in place of the inputs, one after another.
 

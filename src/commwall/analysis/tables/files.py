@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commwall.records.store import PART
+from commwall.records.files import PART
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> tuple[Path, ...]:

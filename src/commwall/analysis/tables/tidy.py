@@ -91,6 +91,10 @@ class Tables:
         setattr(self, name, table)
         return table
 
+    def all(self) -> dict[str, pd.DataFrame]:
+        """Name -> table, of all of them."""
+        return {name: getattr(self, name) for name in ROWS}
+
 
 def _measurement_rows(analysis: Analysis) -> Iterator[Row]:
     for cell in analysis.cells:

@@ -4,7 +4,6 @@ Layer: analysis. Reads `modelling.yaml`, `presets.yaml` and `models.yaml` of `co
 those of GPUs and links through `commwall.judge.facts` and `commwall.records.hardware`.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +16,8 @@ from commwall.records.hardware import read_hardware
 from commwall.schema.errors import ConfigError
 from commwall.schema.facts import FiguresFile, GpuFactsFile, GpuPeaks
 from commwall.schema.modelling import Modelling, Preset, PresetsFile
-from commwall.schema.parsing import nearest, parse_model, parse_yaml
+from commwall.schema.parsing import parse_model, parse_yaml
+from commwall.schema.suggestion import suggestion
 
 FOLDER = Path("config/facts")
 M = TypeVar("M", bound=BaseModel)
@@ -54,7 +54,7 @@ class Facts:
                 where="--gpu",
                 found=word if not found else f"{word}: {', '.join(found)}",
                 expected=f"one of {', '.join(self.complete)}",
-                next_step=_suggestion(word, known) if not found else "give the whole name",
+                next_step=suggestion(word, known) if not found else "give the whole name",
             )
         if not _complete(known[found[0]]):
             raise ConfigError(
@@ -77,7 +77,7 @@ class Facts:
                 "no such model",
                 found=word,
                 expected=f"one of {', '.join(self.presets)}, or --params, --batch and --sequence",
-                next_step=_suggestion(word, self.presets),
+                next_step=suggestion(word, self.presets),
             )
         preset = self.presets[word]
         return preset, self._workload(preset)
@@ -128,11 +128,6 @@ def read_assumptions(root: Path) -> Facts:
 
 def _complete(peaks: GpuPeaks) -> bool:
     return peaks.bfloat16_dense_flops is not None and peaks.memory_bytes is not None
-
-
-def _suggestion(word: str, known: Iterable[str]) -> str | None:
-    near = nearest(word, known)
-    return f"did you mean {near!r}?" if near else None
 
 
 def _read(root: Path, name: str, model: type[M]) -> M:

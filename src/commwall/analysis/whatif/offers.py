@@ -144,11 +144,19 @@ def _pcie(kind: str, generation: int | None, facts: Facts) -> Offer:
     if own and wanted > own.value:
         raise _no_link(kind, f"pcie{wanted}", f"it speaks generation {own.value} at most", "pcie")
     measured_kind = kind if own and wanted == own.value else None
-    return Offer(
-        name=f"PCIe {wanted}.0 x{LANES}",
-        bytes_per_s=_achieved(measured_kind, PCIE_PATHS, lane.value * LANES, facts),
-        latency_s=_latency(facts.modelling.pcie_latency),
+    rate = _achieved(measured_kind, PCIE_PATHS, lane.value * LANES, facts)
+    name, latency = f"PCIe {wanted}.0 x{LANES}", _latency(facts.modelling.pcie_latency)
+    if gpu and gpu.peer_access is False:
+        return Offer(f"host-staged {name}", _staged(rate), _staged(latency))
+    return Offer(name, rate, latency)
+
+
+def _staged(told: Estimate) -> Estimate:
+    """What is known of PCIe, for GPUs that cannot use it between each other."""
+    words = (
+        "the maker's driver keeps such GPUs from each other's memory, so that traffic is staged "
     )
+    return replace(told, basis=f"{words}through host memory, which may be slower; {told.basis}")
 
 
 def _port(word: str, rate: int | None, facts: Facts, where: str) -> Offer:
@@ -199,11 +207,12 @@ def _achieved(
     """What rings reach of a link: this GPU's published rates, else shares of others'."""
     sums = [e for e in facts.links.achieved.root.values() if e.path in paths and _sums(e)]
     rings = [each for each in sums if each.algorithm != "nvls"]
-    own = [each for each in rings if kind in each.gpus]
+    own = _of_large([each for each in rings if kind in each.gpus], facts)
     if own:
         return _published(own, kind or "", _in_buckets(sums, kind, facts))
     # More than the nominal rate is no ring's doing, whatever a source leaves untold.
-    shares = [share for each in rings for share in _shares(each, paths, facts) if share <= 1]
+    alike = _joined_alike(rings, kind, facts) or rings
+    shares = [share for each in alike for share in _shares(each, paths, facts) if share <= 1]
     if not shares:
         return Estimate(nominal, nominal, "nominal", f"{rate_text(nominal)} in one direction")
     left, told = _in_buckets(sums, kind, facts)
@@ -213,6 +222,12 @@ def _achieved(
         f"other GPUs' published rates have of such links{told}"
     )
     return Estimate(nominal * low, nominal * high, "assumed", words)
+
+
+def _of_large(rows: Sequence[Achieved], facts: Facts) -> Sequence[Achieved]:
+    """Those timed with messages from which on rates hardly grow; all of them if none was."""
+    least = facts.links.thresholds.saturating_message_bytes.value
+    return [each for each in rows if max(each.busbw_bytes_per_s) >= least] or rows
 
 
 def _published(own: Sequence[Achieved], kind: str, buckets: tuple[float, str]) -> Estimate:
@@ -231,8 +246,7 @@ def _in_buckets(sums: Sequence[Achieved], kind: str | None, facts: Facts) -> tup
     at such sizes NCCL takes the fastest. Without any, latency alone tells buckets from large
     messages.
     """
-    gpu = facts.links.gpus.get(kind or "")
-    alike = [each for each in sums if gpu and each.path == PATH_OF_REACH.get(gpu.reach)]
+    alike = _joined_alike(sums, kind, facts)
     rows = [each for each in alike if kind in each.gpus and each.reached(BUCKET_BYTES)] or [
         each for each in alike if each.reached(BUCKET_BYTES)
     ]
@@ -244,6 +258,12 @@ def _in_buckets(sums: Sequence[Achieved], kind: str | None, facts: Facts) -> tup
         least,
         f"; low end x {least:.2f} for buckets of {size_text(BUCKET_BYTES)}, {row.condition}",
     )
+
+
+def _joined_alike(rows: Sequence[Achieved], kind: str | None, facts: Facts) -> Sequence[Achieved]:
+    """Those of GPUs that NVLink joins in the same way; none for a GPU without it."""
+    gpu = facts.links.gpus.get(kind or "")
+    return [each for each in rows if gpu and each.path == PATH_OF_REACH.get(gpu.reach)]
 
 
 def _sums(each: Achieved) -> bool:

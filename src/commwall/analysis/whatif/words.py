@@ -19,8 +19,6 @@ from commwall.model.update import PACKING_PASSES, UPDATE_BYTES
 from commwall.schema.units import significant, time_text, volume_text
 from commwall.schema.volumes import layer_exchanges, sharing
 
-STRATEGIES = ("data", "tensor", "pipeline", "expert")
-
 
 @dataclass(frozen=True)
 class Line:
@@ -96,7 +94,7 @@ def _link_part(link: Offer) -> str:
 
 def layout_text(layout: Layout) -> str:
     """Degrees in words: "data 16 x tensor 8"."""
-    degrees = [f"{name} {getattr(layout, name)}" for name in STRATEGIES[:3]]
+    degrees = [f"{name} {getattr(layout, name)}" for name in ("data", "tensor", "pipeline")]
     used = [text for text in degrees if not text.endswith(" 1")] or ["one GPU"]
     schedule = f" ({layout.schedule})" if int(layout.pipeline) > 1 else ""
     experts = f", experts over {layout.expert}" if int(layout.expert) > 1 else ""

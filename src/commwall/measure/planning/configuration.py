@@ -29,7 +29,8 @@ from commwall.schema.config import (
 )
 from commwall.schema.errors import ConfigError
 from commwall.schema.mitigation import StepCase
-from commwall.schema.parsing import nearest, parse_model, parse_yaml
+from commwall.schema.parsing import parse_model, parse_yaml
+from commwall.schema.suggestion import suggestion
 
 CONFIG_NAME = "config/config.yaml"
 CAMPAIGNS_NAME = "config/campaigns"
@@ -278,8 +279,7 @@ def _yardstick_problem(folder: str | None) -> str:
 
 def _unknown_campaign(root: Path, name: str) -> str:
     known = sorted(path.stem for path in (root / CAMPAIGNS_NAME).glob("*.yaml"))
-    near = nearest(name, [*known, AUTO])
-    hint = f"did you mean {near!r}?" if near else f"there are: {', '.join([AUTO, *known])}"
+    hint = suggestion(name, [*known, AUTO]) or f"there are: {', '.join([AUTO, *known])}"
     return f"campaigns: there is no file {CAMPAIGNS_NAME}/{name}.yaml; {hint}"
 
 
@@ -307,8 +307,7 @@ def _resolved(
         return None
     dataset = asked.dataset or MODELS[asked.model].dataset
     if dataset not in datasets:
-        near = nearest(dataset, datasets)
-        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(datasets))}"
+        hint = suggestion(dataset, datasets) or f"known: {', '.join(sorted(datasets))}"
         found = f"cases.{name}.dataset: {dataset!r} is not in config/facts; {hint}"
         raise ConfigError("unknown data set", where=file_name, found=found)
     resolved = asked.model_dump() | {

@@ -13,7 +13,7 @@ import yaml
 
 from commwall.measure.planning.configuration import CAMPAIGNS_NAME
 from commwall.measure.planning.fitting import name_prefix
-from commwall.records.store import write_atomically
+from commwall.records.files import write_atomically
 from commwall.schema.case import Case, SuiteName, Windows
 from commwall.schema.config import CampaignConfig
 from commwall.schema.errors import ConfigError, PlanError

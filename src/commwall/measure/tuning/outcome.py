@@ -11,7 +11,8 @@ from pathlib import Path
 
 from commwall.measure.tuning.candidates import Candidate
 from commwall.measure.tuning.torch_text import start_text, torch_lines
-from commwall.records.store import model_text, write_atomically
+from commwall.records.files import write_atomically
+from commwall.records.texts import model_text
 from commwall.schema.base import Model
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.plan import PlannedPlatform

@@ -13,8 +13,8 @@ from typing import Any
 import typst
 
 from commwall.language.translate import spoken, tr, tr_later
+from commwall.records.files import PART
 from commwall.records.layout import Layout
-from commwall.records.store import PART
 from commwall.report.decision.content import LINK, Decision
 from commwall.report.decision.figure import caption, decision_figure, spoken_rows
 from commwall.report.decision.page import open_decision

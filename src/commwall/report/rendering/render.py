@@ -13,11 +13,12 @@ from nbformat import NotebookNode
 
 from commwall.language.markdown import translated
 from commwall.language.translate import ENGLISH, speaking, spoken, tr
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import write_atomically
 from commwall.report.rendering.anchors import NAMES, Anchors, names_of
 from commwall.report.rendering.execution import Parameters, RenderError, execute
 from commwall.schema.parsing import nearest
+from commwall.schema.suggestion import suggestion
 
 NOTEBOOKS = Path("notebooks")
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -107,14 +108,13 @@ def check_parameters(node: NotebookNode, given: Parameters, notebook: str) -> No
 
 def _source(root: Path, notebook: str) -> Path:
     known = sorted(path.stem for path in (root / NOTEBOOKS).glob("*.py"))
-    near = nearest(notebook, known)
     if notebook not in known:
         raise RenderError(
             f"there is no notebook {notebook!r}",
             where=f"{NOTEBOOKS}/{notebook}.py",
             found="no such file",
             expected=f"one of: {', '.join(known) or '(none is here)'}",
-            next_step=f"did you mean {near!r}?" if near else "name one of these, without suffix",
+            next_step=suggestion(notebook, known) or "name one of these, without suffix",
         )
     return root / NOTEBOOKS / f"{notebook}.py"
 

@@ -6,7 +6,7 @@ Layer: report. Reads executed notebooks (`.ipynb`) and pages (`.html`), or folde
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.records.store import content_of
+from commwall.records.files import content_of
 from commwall.report.review.change import Change
 from commwall.report.review.comparing import page_changes
 from commwall.report.review.content import Content, TooMuch, content_of_page

@@ -61,8 +61,11 @@ def counted(changes: Iterable[Change]) -> str:
     """Changes counted by kind; of numbers also how many left their old range."""
     every = list(changes)
     counts = Counter(change.kind for change in every)
-    parts = [f"{counts[kind]} {words[counts[kind] > 1]}" for kind, words in _COUNTED.items()
-             if counts[kind]]  # fmt: skip
+    parts = [
+        f"{n} {many if n > 1 else one}"
+        for kind, (one, many) in _COUNTED.items()
+        if (n := counts[kind])
+    ]
     outside = sum(number.inside is False for change in every for number in change.numbers)
     return ", ".join(parts) + (f" ({outside} outside their old range)" if outside else "")
 

@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from commwall.language.translate import tr
+from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
-from commwall.records.store import write_atomically
 from commwall.report.html import Html
 from commwall.report.rendering.anchors import Anchors, permalink
 from commwall.report.rendering.render import TEMPLATES
