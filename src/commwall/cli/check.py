@@ -8,6 +8,7 @@ from pathlib import Path
 
 from commwall.records.index import Index, build_index
 from commwall.records.layout import Layout
+from commwall.schema import commands
 from commwall.schema.errors import WorkMissing
 
 
@@ -42,7 +43,7 @@ def _print_index(index: Index) -> None:
         print(f"  owed      what this machine owes cannot be told; {way}")
     elif index.owed:
         again = (
-            "run `snakemake --cores all` again; it measures these cases on all platforms of their "
+            f"run `{commands.MEASURE}` again; it measures these cases on all platforms of their "
             "round, and nothing else"
         )
         print(

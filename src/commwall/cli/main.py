@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import NoReturn, TextIO
 
-from commwall.schema.errors import CommwallError, ConfigError
+from commwall.schema.commands import DRIVER, MEASURE, VERBS_ELSEWHERE, command, environment_of
+from commwall.schema.errors import CommwallError, ConfigError, ProvisionError
 from commwall.schema.printable import LINES, printable
 
 EXIT_REFUSED = 2
@@ -28,6 +29,8 @@ DESCRIPTION = (
 )
 WHERE = (
     "`commwall` stands for .venv/bin/commwall in the checkout (`make driver` makes it). "
+    f"{', '.join(VERBS_ELSEWHERE['report'])} need .envs/report/bin/python -m commwall, which "
+    f"`{MEASURE}` makes. "
     "`commwall VERB --help` lists a verb's arguments, docs/commands.md those of all."
 )
 VERBS: dict[str, str] = {
@@ -154,19 +157,43 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+@contextmanager
+def _needed_packages(verb: str) -> Iterator[None]:
+    """Tell a package that is missing here by the environment that has it.
+
+    Raises:
+        ProvisionError: with how the verb is started there.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "commwall"):
+            raise  # no environment can have it
+        made = f"{DRIVER} provision {needed}" if (needed := environment_of(verb)) else "make driver"
+        raise ProvisionError(
+            f"`commwall {verb}` needs more than this Python has",
+            where=sys.executable,
+            found=f"no package {package}",
+            next_step=f"`{command(verb)} …`; where that is missing or old: `{made}`",
+        ) from error
+
+
 def _run(argv: list[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     verb = words[0] if words else ""
     parser = _Parser(prog="commwall", description=DESCRIPTION, epilog=WHERE)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, summary in VERBS.items():
-        command = commands.add_parser(name, help=summary, description=summary)
-        if name == verb:
-            command.set_defaults(run=configure(verb, command))
-    arguments = parser.parse_args(words)
+    subparsers = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     try:
-        code = int(arguments.run(arguments))
+        for name, summary in VERBS.items():
+            own = subparsers.add_parser(name, help=summary, description=summary)
+            if name == verb:
+                with _needed_packages(verb):
+                    own.set_defaults(run=configure(verb, own))
+        arguments = parser.parse_args(words)
+        with _needed_packages(verb):
+            code = int(arguments.run(arguments))
         sys.stdout.flush()
     except CommwallError as error:
         print(error, file=sys.stderr)

@@ -26,6 +26,7 @@ from commwall.records.layout import Layout
 from commwall.records.state import Attempt, write_state
 from commwall.records.store import read_plan
 from commwall.records.todo import Due, Finding, examine, intact, todo
+from commwall.schema import commands
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import Busy, PlanError
 from commwall.schema.plan import Plan
@@ -74,7 +75,7 @@ def _plan_with_suite(layout: Layout, order: Order) -> Plan:
             where=f"results/{order.campaign}/plan.json",
             found="no such file",
             expected=f"one of: {', '.join(layout.campaigns()) or 'none is planned yet'}",
-            next_step="`snakemake -n` writes the plans of the configured campaigns",
+            next_step=f"`{commands.LOOK}` writes the plans of the configured campaigns",
         )
     plan = read_plan(path)
     suites = tuple(planned.suite for planned in plan.suites)

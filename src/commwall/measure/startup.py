@@ -35,6 +35,7 @@ from commwall.records.layout import Layout
 from commwall.records.state import write_state
 from commwall.records.store import read_plan, same_plan
 from commwall.records.texts import model_text
+from commwall.schema import commands
 from commwall.schema.base import Model, PositiveInt
 from commwall.schema.case import SuiteName
 from commwall.schema.config import Config
@@ -140,8 +141,8 @@ def _look_beside(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
         raise Busy(
             "another run works in this checkout, with another configuration",
             where=RUN_LOCK_NAME,
-            next_step="wait for its end or stop it; with its configuration, `snakemake -n` shows "
-            "what it does",
+            next_step="wait for its end or stop it; with its configuration, "
+            f"`{commands.LOOK}` shows what it does",
         )
     return prepared
 

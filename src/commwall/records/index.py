@@ -13,6 +13,7 @@ from commwall.records.layout import Layout
 from commwall.records.state import Accident, Attempt, read_attempt, read_state
 from commwall.records.store import read_plan
 from commwall.records.todo import READABLE, Due, Finding, examine, todo
+from commwall.schema import commands
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import CommwallError, PlanError
@@ -21,7 +22,7 @@ from commwall.schema.plan import Plan
 
 NOT_LOOKED = tr_later(
     "the workflow has not looked at this campaign here, so nothing is known of what this machine "
-    "owes; `snakemake -n` looks, and so does `commwall measure`"
+    "owes; `.venv/bin/snakemake -n` looks, and so does `make report`"
 )
 """Problem of a suite that may be this machine's."""
 
@@ -98,7 +99,7 @@ def _no_campaign(layout: Layout, campaign: str) -> PlanError:
         return PlanError(
             "the campaign has no index yet",
             where=f"results/{campaign}",
-            next_step=f"run `snakemake --cores all`, or `commwall index {campaign}`",
+            next_step=f"run `{commands.MEASURE}`, or `{commands.command('index')} {campaign}`",
         )
     near = nearest(campaign, known)
     return PlanError(
@@ -106,7 +107,7 @@ def _no_campaign(layout: Layout, campaign: str) -> PlanError:
         where=f"results/{campaign}",
         found=campaign,
         expected=f"{near} (nearest)" if near else ", ".join(known) or "none has been planned yet",
-        next_step="name one of results/*/, or run `snakemake --cores all` to plan and measure",
+        next_step=f"name one of results/*/, or run `{commands.MEASURE}` to plan and measure",
     )
 
 
