@@ -48,7 +48,8 @@ def missed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     asked = [["judge", "--language", "zh", "--page", str(page), str(topology)]]
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         asked += [words for words in shown_commands(path.read_text()) if words[0] in READING]
-    words = (json.dumps(sorted(absent_from_driver())), json.dumps(asked))
+    once = [list(words) for words in dict.fromkeys(map(tuple, asked))]
+    words = (json.dumps(sorted(absent_from_driver())), json.dumps(once))
     done = subprocess.run(
         [sys.executable, "-c", BARE, *words],
         cwd=ROOT,

@@ -4,6 +4,7 @@ Layer: cli, the top. Only this layer prints.
 """
 
 import argparse
+import errno
 import gc
 import importlib
 import io
@@ -21,8 +22,18 @@ from commwall.schema.printable import LINES, printable
 
 EXIT_REFUSED = 2
 """The input or the machine does not allow it; nothing was begun."""
+EXIT_STOPPED = 130
+"""What a shell says of a program that Ctrl-C has ended."""
 EXIT_BROKEN_PIPE = 141
 """What a shell says of a program that SIGPIPE has ended."""
+NEXT_STEPS = {
+    errno.ENOSPC: "free some space there and run again",
+    errno.EDQUOT: "free some of your quota there and run again",
+    errno.EROFS: "name a place that can be written, or mount it so",
+    errno.EACCES: "correct the permissions, or name another place",
+    errno.EPERM: "correct the permissions, or name another place",
+}
+"""What to do about what the system refuses."""
 DESCRIPTION = (
     "Measure what the link between the GPUs costs in training, and say whether the faster one is "
     "worth its price."
@@ -147,6 +158,19 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_REFUSED, f"{told}\n")
 
 
+class SystemRefusal(CommwallError):
+    """The system does not let a verb read or write."""
+
+
+def _refusal(verb: str, error: OSError) -> SystemRefusal:
+    return SystemRefusal(
+        f"the system does not let `commwall {verb}` go on",
+        where=error.filename and str(error.filename),
+        found=error.strerror or str(error),
+        next_step=NEXT_STEPS.get(error.errno or 0),
+    )
+
+
 class _Version(argparse.Action):
     """Prints the version; what finds it is loaded only then."""
 
@@ -202,8 +226,11 @@ def _run(argv: list[str] | None) -> int:
         # The reader has seen enough; what is left must not fail when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        print(f"commwall {verb}: stopped; the same command begins anew", file=sys.stderr)
+        return EXIT_STOPPED
     except OSError as error:
-        print(f"commwall {verb}: the system refuses: {error}", file=sys.stderr)
+        print(_refusal(verb, error), file=sys.stderr)
         return EXIT_REFUSED
     return code
 
