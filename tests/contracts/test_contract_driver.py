@@ -76,5 +76,5 @@ def test_next_steps_name_programs_that_are_there() -> None:
     def bare(path: Path) -> bool:
         return "`snakemake " in path.read_text(encoding="utf-8")
 
-    files = [*PACKAGE.rglob("*.py"), *(ROOT / "notebooks").glob("*.py")]
+    files = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.j2"), *(ROOT / "notebooks").glob("*.py")]
     assert list(filter(bare, files)) == []

@@ -6,7 +6,6 @@ environment that has them.
 
 MEASURE = "make report"
 LOOK = ".venv/bin/snakemake -n"
-WORKFLOW = ".venv/bin/snakemake --cores all"
 DRIVER = ".venv/bin/commwall"
 VERBS_ELSEWHERE = {"bench": ("measure", "tune"), "report": ("tables", "render", "site")}
 """Environment -> the verbs that need more than the driver's packages."""
