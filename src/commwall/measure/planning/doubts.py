@@ -33,7 +33,7 @@ def _latencies(plan: Plan) -> Iterator[str]:
         if isinstance(link, EmulatedLink) and link.latency_s > MOST_LATENCY_S:
             yield (
                 f"platform {platform.name}: every exchange waits {time_text(link.latency_s)}; "
-                "links take microseconds, and latency_s is in seconds. The expected time leaves it out"
+                "links take microseconds, and latency_s is in seconds. The expected time ignores it"
             )
 
 
