@@ -11,6 +11,9 @@ FLAGS ?=
 # No list of inputs for each job; `snakemake --cores all` shows them.
 QUIET := --quiet rules reason host
 
+# Images of containers may forbid bytecode; then every start of a program compiles it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 DRIVER := .venv
 SLURM := .envs/slurm
 TEST := .envs/dev
@@ -30,7 +33,7 @@ slurm: python ## the same behind Slurm: its nodes measure, this machine renders
 	@$(call workflow,$(SLURM),--profile profiles/slurm)
 
 test: dev ## run all tests, in one pytest run
-	$(TEST)/bin/python -m pytest --durations=15 $(FLAGS)
+	$(TEST)/bin/python -m pytest --numprocesses=2 --no-loadscope-reorder --durations=15 $(FLAGS)
 
 check: dev ## style, types, layers, generated pages, unit and contract tests; about a minute
 	$(TEST)/bin/python -m ruff check
@@ -63,7 +66,7 @@ driver: python
 	@$(call environment,$(DRIVER),envs/driver.lock)
 
 dev: python
-	@$(call environment,$(TEST),envs/dev.lock)
+	@$(call environment,$(TEST),envs/dev.lock,--no-compile)
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -79,14 +82,14 @@ endef
 
 # An environment is made when it is missing, made from another lock or left half-made: its
 # copy of the lock is written last. It finds the package by a relative path, so that the
-# checkout may be moved.
+# checkout may be moved. The tests import a part of theirs, which is compiled when it is imported.
 define environment
 set -euo pipefail; \
 if ! cmp --silent $(2) $(1)/lock; then \
     echo "making $(1) from $(2)"; \
     rm -rf $(1); \
     $(PYTHON) -m venv $(1); \
-    $(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $(2); \
+    $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(3) -r $(2); \
     python="$$PWD/$(1)/bin/python"; \
     (cd src && "$$python" -c 'from pathlib import Path; \
         from commwall.host.environments import attach_package; \

@@ -111,7 +111,7 @@ def test_the_peaks_on_file_are_those_of_the_named_gpus_only() -> None:
     card = peaks.of("NVIDIA H100 PCIe")
     assert card and card.bfloat16_dense_flops
     assert card.bfloat16_dense_flops.value == pytest.approx(756e12)  # not that of the SXM module
-    assert card.power_w is None
+    assert card.power_w and card.power_w.value == pytest.approx(350)  # nor half of its draw
     assert read_hardware(ROOT / "nothing").gpus.root == {}
 
 

@@ -35,14 +35,31 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def suite_digest() -> str:
-    for cached in (freshness._parsed, freshness._canonical_text, freshness._imported_files):
-        cached.cache_clear()
+    freshness._meaning.cache_clear()
     return freshness.code_digest(*freshness.suite_modules("training"))
 
 
 def test_the_closure_follows_imports_inside_functions(package: Path) -> None:
     names = {path.name for path in freshness.closure("commwall.workers.training")}
     assert names == {"__init__.py", "training.py", "units.py"}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "class C:\n  def f(self):\n    {}\n",
+        "async def f():\n  async with f():\n    {}\n",
+        "for x in ():\n  pass\nelse:\n  {}\n",
+        "try:\n  pass\nexcept ImportError:\n  {}\n",
+        "try:\n  pass\nexcept* ImportError:\n  pass\nfinally:\n  {}\n",
+        "match 1:\n  case 1:\n    {}\n",
+        "if 1:\n  pass\nelif 2:\n  {}\n",
+    ],
+)
+def test_the_closure_follows_imports_inside_every_block(package: Path, block: str) -> None:
+    (package / "workers/training.py").write_text(block.format("import commwall.schema.units"))
+    freshness._meaning.cache_clear()
+    assert package / "schema/units.py" in freshness.closure("commwall.workers.training")
 
 
 def test_a_package_stands_for_its_modules(package: Path) -> None:

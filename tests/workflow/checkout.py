@@ -156,6 +156,12 @@ class Checkout:
         (self.root / "stub.json").write_text(json.dumps(wishes), encoding="utf-8")
         (self.root / "stub-begun").unlink(missing_ok=True)
 
+    def wake(self) -> None:
+        """Withdraw all wishes: who sleeps goes on. In place, so that a full disk stays full."""
+        path = self.root / "stub.json"
+        with path.open("r+", encoding="utf-8") as file:
+            file.write("[]".ljust(path.stat().st_size))
+
     def begun(self) -> bool:
         """Whether a rank has begun a case since the last wish."""
         return (self.root / "stub-begun").exists()

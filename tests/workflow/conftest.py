@@ -1,7 +1,7 @@
 """Checkouts to start from: made once, copied for each test; and tests that run side by side.
 
 Runs of Snakemake mostly wait: for an interpreter to start, for a lock, for a process to end. Of
-a module marked `beside` all tests begin with its first one, two at a time, each in a checkout of
+a module marked `beside` all tests begin with its first one, three at a time, each in a checkout of
 its own; each test then takes its own outcome. One marked `alone`, whose time limits allow no
 other run beside it, begins when all others of its module have ended.
 """
@@ -21,7 +21,7 @@ BASES = ("fresh", "warm", "rendered")
 Outcomes = dict[str, Future[None]]
 """Node identifier of a test that runs beside others -> its outcome."""
 TINY = Path(__file__).with_name("tiny.yaml")
-SIDE_BY_SIDE = 2
+SIDE_BY_SIDE = 3
 Start = Callable[[Callable[[Checkout, Any], None], tuple[Any, ...]], dict[Any, Future[None]]]
 
 
@@ -132,7 +132,7 @@ def _run_beside(
 def scenarios(
     warm_base: Checkout, pool: ThreadPoolExecutor, tmp_path_factory: pytest.TempPathFactory
 ) -> Start:
-    """Starts a scenario for each of several keys, two at a time, each in a measured checkout.
+    """Starts a scenario for each of several keys, three at a time, each in a measured checkout.
 
     A test asks for the result of its own key; what no selected test asked for is not begun any
     more.

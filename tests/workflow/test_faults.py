@@ -15,6 +15,8 @@ from tests.workflow.test_rerun import ALL, ROUND_1, ROUND_2
 pytestmark = pytest.mark.beside
 
 DAY_S = 86_400
+LONG = {"act": "sleep", "round": 2, "seconds": 60}
+"""Until the test wakes the ranks."""
 INSTALLER = "src/commwall/host/environments.py"
 
 
@@ -52,9 +54,11 @@ def test_a_run_whose_reader_has_gone_ends_and_leaves_nothing(warm: Checkout) -> 
 def test_of_two_runs_that_start_at_once_one_measures(warm: Checkout) -> None:
     kept = warm.records()
     warm.path("slow", 2).unlink()
-    warm.wish({"act": "sleep", "round": 2, "seconds": 2})
-    runs = [finish(each) for each in [warm.start("--cores", "2", "measure") for _ in range(2)]]
-    first, second = sorted(runs, key=lambda run: run.code)
+    warm.wish(LONG)
+    both = [warm.start("--cores", "2", "measure") for _ in range(2)]
+    wait_until(lambda: any(each.poll() is not None for each in both), 60)
+    warm.wake()
+    first, second = sorted(map(finish, both), key=lambda run: run.code)
     assert first.code == 0, first.output
     assert second.code != 0 and "Busy" in second.output and second.jobs == {}
     assert warm.measured_since(kept) == ROUND_2
@@ -66,11 +70,12 @@ def test_a_lock_that_changes_while_a_campaign_is_measured_mixes_nothing(fresh: C
     made, adopting = fresh.root / INSTALLER, f"_adopt(Path({sys.executable!r}), folder)"
     edit(made, " _install(root, name, folder, log, say)", f" {adopting}")
     fresh.configure(environments={})
-    fresh.wish({"act": "sleep", "round": 1, "platform": "slow", "seconds": 3})
+    fresh.wish({"act": "sleep", "round": 1, "platform": "slow", "seconds": 60})
     process = fresh.start("--cores", "2", "measure")
     wait_until(fresh.begun, 60)
     lock = fresh.root / "envs/bench.lock"
     edit(lock, "typer==", "typer==1")
+    fresh.wake()
     changed = finish(process)
     assert changed.code == 0, changed.output
     before, keys = fresh.records(), fresh.keys()
@@ -90,13 +95,14 @@ def test_a_full_disk_is_told_and_costs_no_record(
         checkout = warm.copy(disk / "checkout")
         kept = checkout.records()
         checkout.path("slow", 2).unlink()
-        checkout.wish({"act": "sleep", "round": 2, "seconds": 2})
+        checkout.wish(*[LONG] * begun)
         if not begun:
             filler = fill(disk)
         process = checkout.start("--cores", "2", "measure")
         if begun:
             wait_until(checkout.begun)
             filler = fill(disk)
+            checkout.wake()
         run = finish(process)
         assert run.code != 0
         assert "No space left on device" in run.output, run.output

@@ -124,7 +124,7 @@ def _own_files(checkout: Checkout) -> dict[str, bytes]:
 
 def test_second_run_is_refused_and_a_dry_run_is_not(warm: Checkout) -> None:
     warm.path("slow", 2).unlink()
-    warm.wish({"act": "sleep", "round": 2, "seconds": 3})
+    warm.wish(LONG)
     process = warm.start("--cores", "2", "measure")
     wait_until(warm.begun)
     before = _own_files(warm)
@@ -133,6 +133,7 @@ def test_second_run_is_refused_and_a_dry_run_is_not(warm: Checkout) -> None:
     dry = warm.snakemake("-n", "measure")
     assert _own_files(warm) == before
     edit(warm.root / "config/campaigns/tiny.yaml", "training: 3", "training: 2")
+    warm.wake()
     first = finish(process)
     assert second.code != 0
     assert "Busy" in second.output

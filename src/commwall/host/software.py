@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from commwall.host.secrecy import short_digest, without_places
@@ -47,8 +48,9 @@ _UUID = re.compile(r"(GPU|MIG)-[0-9A-Fa-f-]+")
 
 _LIST_PACKAGES = (
     "import importlib.metadata as m, json, platform;"
+    "described = [d.metadata for d in m.distributions()];"
     "print(json.dumps({'python': platform.python_version(), 'packages':"
-    " [[d.metadata['Name'], d.version] for d in m.distributions()]}))"
+    " [[d['Name'], d['Version']] for d in described]}))"
 )
 
 
@@ -62,9 +64,11 @@ class Interpreter:
     """Normalised name -> version, sorted, without commwall and pip."""
 
 
+@cache
 def this_interpreter() -> Interpreter:
-    """The interpreter that runs this code."""
-    pairs = [(d.metadata["Name"], d.version) for d in importlib.metadata.distributions()]
+    """The interpreter that runs this code; asked once, as reading all packages takes a while."""
+    described = [found.metadata for found in importlib.metadata.distributions()]
+    pairs = [(package["Name"], package["Version"]) for package in described]
     return Interpreter(platform.python_version(), _packages(pairs))
 
 

@@ -6,8 +6,12 @@ that comments, docstrings and layout do not change and that all Python versions 
 """
 
 import ast
+import gc
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,18 @@ PROTOCOLS_PATH = Path(__file__).with_name("protocols.json")
 _UNACKNOWLEDGED = "digest-"
 """Beginning of the version of code that nobody has acknowledged."""
 _IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Fields of statements that hold statements."""
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """What a source file says."""
+
+    digest: str
+    """Of its meaning; of its raw text if it does not parse."""
+    imports: frozenset[Path]
+    """Files of the package that it imports, inside functions too."""
 
 
 def suite_modules(suite: str) -> tuple[str, ...]:
@@ -41,10 +57,9 @@ def code_digest(*entries: str) -> str:
     Raises:
         FileNotFoundError: if an entry is no module of the package.
     """
-    texts = {
-        str(path.relative_to(PACKAGE_DIR)): _canonical_text(path) for path in closure(*entries)
-    }
-    return digest(texts)
+    with _no_collection():
+        files = closure(*entries)
+    return digest({str(path.relative_to(PACKAGE_DIR)): _meaning(path).digest for path in files})
 
 
 def closure(*entries: str) -> tuple[Path, ...]:
@@ -59,8 +74,20 @@ def closure(*entries: str) -> tuple[Path, ...]:
         path = waiting.pop()
         if path not in reached:
             reached.add(path)
-            waiting.extend(_imported_files(path))
+            waiting.extend(_meaning(path).imports)
     return tuple(sorted(reached))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No syntax tree stays: to look for garbage among them takes a quarter of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def protocol(suite: str) -> str:
@@ -119,11 +146,27 @@ def _module_file(name: str) -> Path | None:
 
 
 @cache
-def _imported_files(path: Path) -> frozenset[Path]:
-    tree = _parsed(path)
-    names = (name for node in (ast.walk(tree) if tree else ()) for name in _imported_names(node))
-    files = (_module_file(prefix) for name in names for prefix in _prefixes(name))
+def _meaning(path: Path) -> _Meaning:
+    """Reads a file; the trees of a whole package, if kept, would slow every search for garbage."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError:
+        return _Meaning(hashlib.sha256(path.read_bytes()).hexdigest(), frozenset())
+    return _Meaning(digest(_canonical(tree)), _imported_files(tree))
+
+
+def _imported_files(tree: ast.Module) -> frozenset[Path]:
+    names = {name for node in _statements(tree.body) for name in _imported_names(node)}
+    files = map(_module_file, {prefix for name in names for prefix in _prefixes(name)})
     return frozenset(file for file in files if file)
+
+
+def _statements(block: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements, of inner blocks too."""
+    for statement in block:
+        yield statement
+        for name in _BLOCKS:
+            yield from _statements(getattr(statement, name, []))
 
 
 def _imported_names(node: ast.AST) -> list[str]:
@@ -138,24 +181,6 @@ def _prefixes(name: str) -> list[str]:
     """`a.b.c` -> `a`, `a.b`, `a.b.c`: importing a module runs its packages too."""
     parts = name.split(".")
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
-
-
-@cache
-def _parsed(path: Path) -> ast.Module | None:
-    """Syntax tree of a file; None if it does not parse."""
-    try:
-        return ast.parse(path.read_text(encoding="utf-8"))
-    except SyntaxError:
-        return None
-
-
-@cache
-def _canonical_text(path: Path) -> str:
-    """Digest of a file's meaning; of its raw text if it does not parse."""
-    tree = _parsed(path)
-    if tree is None:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    return digest(_canonical(tree))
 
 
 def _canonical(node: Any) -> Any:

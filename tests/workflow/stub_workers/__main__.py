@@ -27,12 +27,19 @@ def main() -> None:
         wanted = wishes(request)
         sys.stderr.write(f"commwall-progress {case['name']} full\n")
         BEGUN_PATH.touch()
+        _sleep(wanted, request)
         _obey(wanted, case["name"], folder)
         _put(folder / f"{case['name']}.json", result_of(case["name"], request))
 
 
+def _sleep(wanted: dict[str, dict[str, Any]], request: dict[str, Any]) -> None:
+    """Take the time of a case, or as long as wished and until the wish is withdrawn."""
+    end = time.monotonic() + wanted.get("sleep", {}).get("seconds", DEFAULT_CASE_S)
+    while time.monotonic() < end and ("sleep" in wishes(request)) == ("sleep" in wanted):
+        time.sleep(0.02)
+
+
 def _obey(wanted: dict[str, dict[str, Any]], case: str, folder: Path) -> None:
-    time.sleep(wanted.get("sleep", {}).get("seconds", DEFAULT_CASE_S))
     if "hang" in wanted or "outlive" in wanted:
         time.sleep(600)
     if "kill" in wanted:
