@@ -32,6 +32,11 @@ from commwall.schema.errors import Busy, PlanError
 from commwall.schema.plan import Plan
 
 ROUND_ID_DIGITS = 12
+HELD = (
+    "  nothing of this suite is measured now, and the workflow goes on to the pages, which takes "
+    "minutes; to measure first, stop it (Ctrl-C), wait until that process has ended, and run again"
+)
+"""Told at once where another run holds a device."""
 
 
 def measure_suite(order: Order) -> Attempt:
@@ -159,3 +164,4 @@ def _measure_due(setting: Setting, planned: tuple[Visit, ...], tally: Tally) -> 
             Session(setting, timeouts, locks, tally, yardstick).run(planned)
     except Busy as error:
         tally.note(planned[0], "contended", f"{error.parts['where']} is {error.parts['found']}")
+        order.say(HELD)
