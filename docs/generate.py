@@ -24,6 +24,7 @@ from commwall.records.index import Index
 from commwall.records.state import Attempt, State
 from commwall.records.store import Withdrawals
 from commwall.schema.change import CampaignChange
+from commwall.schema.commands import command
 from commwall.schema.metrics import METRICS
 from commwall.schema.plan import PLAN_VERSION, Plan
 from commwall.schema.predictions import Predictions
@@ -352,9 +353,6 @@ decides whether they are fresh (docs/decisions/002-freshness.md).
 
 # Commands ----------------------------------------------------------------------------------
 
-ENVIRONMENTS = {"bench": ("measure", "tune"), "report": ("tables", "render", "site")}
-"""Environments of the verbs that need more than the driver's packages."""
-
 
 def argument_rows(verb: str) -> list[list[str]]:
     """Name and meaning of each argument of a verb."""
@@ -375,17 +373,11 @@ def name_of(action: argparse.Action) -> str:
     return " ".join([*action.option_strings, *([] if action.nargs == 0 else [str(shown)])])
 
 
-def python_of(verb: str) -> str:
-    """What starts a verb."""
-    made = next((name for name, verbs in ENVIRONMENTS.items() if verb in verbs), None)
-    return f".envs/{made}/bin/python -m commwall" if made else ".venv/bin/commwall"
-
-
 def verb_section(verb: str, summary: str) -> str:
     """A verb, what it does, and its arguments."""
     rows = argument_rows(verb)
     arguments = f"\n\n{table(('argument', 'meaning'), rows)}" if rows else ""
-    return f"## {verb}\n\n`{python_of(verb)} {verb}`: {summary}.{arguments}"
+    return f"## {verb}\n\n`{command(verb)}`: {summary}.{arguments}"
 
 
 def commands() -> str:

@@ -132,6 +132,8 @@ def test_the_shipped_file_explains_every_key() -> None:
          "utilisation: must be at most 1, value is 1.2"),
         ({"waiting_share": {"low": 0.5, "high": 1.5}},
          "waiting_share: must be at most 1, high is 1.5"),
+        ({"price_level": {"low": 80, "likely": 100, "high": 130}},
+         "price_level: must be at most 10, low is 80"),
         ({"pue": 0.9}, "pue: must be at least 1, value is 0.9"),
         ({"training_h": 0}, "training_h: must be above 0, value is 0"),
         ({"pue": {"low": 2, "high": 1}}, "pue: the range is upside down: 2, 2, 1"),

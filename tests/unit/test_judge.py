@@ -390,7 +390,8 @@ def test_every_rule_has_a_case() -> None:
     silent = {rule.__qualname__ for rule in RULES if not any(map(list, map(rule, scenes)))}
     others = {"affinity", "brakes", "fabric", "one_slow", "overview", "queried", "reasons"}
     uneven = {"uneven_rows", "uneven_halves"}  # cases in test_judge_rates.py
-    assert silent == {*others, *uneven, "variables"}  # the others' cases stand above
+    above = {"contradictions", "variables"}
+    assert silent == {*others, *uneven, *above}  # the others' cases stand above, too
 
 
 def test_gravest_first() -> None:
@@ -446,3 +447,23 @@ def test_verb_works_outside_a_checkout(
     monkeypatch.chdir(tmp_path)
     assert main(["judge", str(H200 / "topo-m.txt")]) == 0
     assert "NVLink joins" in capsys.readouterr().out
+
+
+def test_files_that_cannot_be_of_one_machine_are_told() -> None:
+    names = ("nt-2023-h100-allreduce-16g", "topo-4xh100-comma-cpulist")
+    run, topology = (text_of(INPUTS[name]) for name in names)
+    found = of(judged(run=run, topology=topology), "one_machine")
+    assert "8 GPUs in run, 4 in the topology" in found.verdict
+    assert {line.file for line in found.evidence} == {"run", "topology"}
+    found = of(
+        judged(run=run, other=run.replace("H100 80GB HBM3", "A100-SXM4-80GB")), "one_machine"
+    )
+    assert "run names h100" in found.verdict.lower() and "A100" in found.evidence[1].text
+    found = of(judged(a=topology, b=topology.replace("NV6", "SYS")), "one_machine")
+    assert "other links in a than in b" in found.verdict
+
+
+def test_a_run_of_some_gpus_of_a_machine_contradicts_nothing() -> None:
+    topology = text_of(INPUTS["topo-4xh100-comma-cpulist"])
+    found = judged(run=table(1 << 30, 100.0), topology=topology, again=topology)
+    assert "one_machine" not in {finding.rule for finding in found}

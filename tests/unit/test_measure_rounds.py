@@ -249,9 +249,10 @@ def test_an_accident_leaves_no_record_and_is_measured_again(tmp_path: Path) -> N
 
 
 def test_a_held_device_is_an_accident_that_names_the_holder(tmp_path: Path) -> None:
-    order = checkout(tmp_path, planned("ok-1", rounds=2))
+    order, said = checkout(tmp_path, planned("ok-1", rounds=2)), list[str]()
     with device_locks(["cpu"], 0, order.lock_folder):
-        attempt = measure_suite(order)
+        attempt = measure_suite(replace(order, say=said.append))
+    assert "stop it (Ctrl-C)" in said[-1]
     assert causes(attempt) == [("fast", "contended", ("ok-1",))]
     assert f"process {os.getpid()}" in attempt.accidents[0].detail
     assert measure_suite(order).measured == 4

@@ -151,6 +151,9 @@ def test_adopted_packages_stand_in_the_freshness_key(root: Path) -> None:
 def test_a_campaign_of_this_machine_that_is_not_asked_for_is_evidence(root: Path) -> None:
     first = prepare(root).mine[0].id
     shutil.copy(root / "config/campaigns/cpu-demo.yaml", root / "config/campaigns/other.yaml")
+    (other,) = prepare(root, {"campaigns": ["other"]}).campaigns
+    assert other.mine, "of the first one there is only a plan, as a dry run leaves it"
+    write_atomically(Layout(root).records_dir(first) / "slow/training/a/r01.json", "{}")
     prepared = prepare(root, {"campaigns": ["other"]})
     assert [(c.id.rpartition("-")[0], c.mine) for c in prepared.campaigns] == [
         ("other", True),

@@ -15,6 +15,7 @@ from commwall.measure.duration import (
     timed_share,
 )
 from commwall.measure.planning.configuration import Campaign, load_campaigns
+from commwall.measure.planning.doubts import doubts
 from commwall.measure.planning.freezing import build_plan, plan_text, visiting_orders
 from commwall.schema.case import LEGS
 from commwall.schema.errors import ConfigError
@@ -62,6 +63,22 @@ def test_more_rounds_leave_the_first_ones_as_they_were() -> None:
     few, many = (visiting_orders(PLATFORMS, n, 7, "training") for n in (5, 9))
     assert many[:5] == few
     assert visiting_orders(PLATFORMS, 9, 8, "training") != many
+
+
+def test_slips_of_units_and_counts_are_told_and_the_demo_has_none(campaign: Campaign) -> None:
+    plan = build_plan(campaign, MACHINE, "words")
+    assert doubts(plan, MACHINE.cpu_count) == ()
+    assert len(doubts(plan, 1)) == len(plan.platforms) and not doubts(plan, None)
+    (slow,) = (each for each in plan.platforms if each.name.endswith("slowlink"))
+    late = slow.treatment.model_copy(update={"latency_s": 20})
+    told = doubts(
+        plan.model_copy(update={"platforms": (slow.model_copy(update={"treatment": late}),)}), 2
+    )
+    assert "waits 20.0 s" in told[0] and len(told) == 1
+    suite = plan.suite("training")
+    huge = {"huge": CASE.model_copy(update={"batch_per_gpu": 1_000_000})}
+    suites = (suite.model_copy(update={"cases": huge}),)
+    assert "1000000 samples" in doubts(plan.model_copy(update={"suites": suites}), 2)[0]
 
 
 def test_operations_state_their_sizes_and_time(campaign: Campaign) -> None:

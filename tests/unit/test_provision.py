@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from commwall.cli.main import EXIT_REFUSED, main
 from commwall.host.environments import (
     Manifest,
     environment_dir,
@@ -116,6 +117,24 @@ def test_an_interpreter_that_is_none_is_refused_with_its_key(checkout: Path) -> 
     with pytest.raises(ProvisionError, match=r"environments\.bench\.adopt"):
         made(checkout, str(checkout / "no-python"))
     assert not manifest_path(checkout, "bench").exists()
+
+
+def test_an_interpreter_that_cannot_be_adopted_leaves_what_is_there(checkout: Path) -> None:
+    manifest, _ = made(checkout, sys.executable)
+    bare = checkout / "bare/bin/python"
+    venv = [sys.executable, "-m", "venv", "--without-pip", str(checkout / "bare")]
+    subprocess.run(venv, check=True)
+    with pytest.raises(ProvisionError, match="pydantic"):
+        made(checkout, str(bare))
+    assert read_manifest(checkout, "bench") == manifest
+
+
+@pytest.mark.parametrize("name", ["../bench", "envs/bench"])
+def test_an_environment_is_named_without_its_folder(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["provision", name]) == EXIT_REFUSED
+    assert "without its folder" in capsys.readouterr().err
 
 
 def test_a_missing_lock_says_how_to_make_one(tmp_path: Path) -> None:

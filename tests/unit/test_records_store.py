@@ -102,11 +102,17 @@ def test_a_failed_write_leaves_the_old_content(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_space)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as refused:
         write_atomically(path, "new")
+    assert refused.value.filename == str(path)
     assert path.read_text() == "old"
-    clear_parts(tmp_path)
     assert [item.name for item in tmp_path.iterdir()] == ["state"]
+
+
+def test_what_a_killed_write_left_is_cleared(tmp_path: Path) -> None:
+    (tmp_path / "state.part").write_text("ha")
+    clear_parts(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_same_text_is_not_written_again(tmp_path: Path) -> None:

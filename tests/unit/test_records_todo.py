@@ -1,6 +1,7 @@
 """What is owed: one judge for all."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -186,6 +187,31 @@ def test_a_malformed_plan_is_a_problem_not_a_stop(layout: Layout) -> None:
     index = build_index(layout, "golden")
     assert "results/golden/plan.json" in index.problems[0]
     assert not index.mine and not index.owed
+
+
+@pytest.mark.parametrize("name", ["plan.json", "withdrawn.json"])
+@pytest.mark.parametrize("verb", ["index", "check", "compare"])
+def test_who_names_a_campaign_that_cannot_be_read_is_refused_the_workflow_is_not(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, verb: str, name: str
+) -> None:
+    monkeypatch.chdir(layout.root)
+    write_atomically(layout.campaign_dir("golden") / name, "{")
+    assert main(["index"]) == 0, "nobody has named it"
+    assert main([verb, "golden"]) == 2
+    if verb != "compare":
+        assert main([verb, "golden", "--parent", str(os.getppid())]) == 0
+
+
+def test_a_withdrawal_that_no_record_has_is_told(layout: Layout) -> None:
+    path = layout.withdrawn_path("golden")
+    digest = json.loads(path_of(layout).read_text())["digest"]
+    for listed, told in ((digest, False), ("0" * 64, True)):
+        content = {"withdrawn": [{"digest": listed, "reason": "a loose cable"}]}
+        write_atomically(path, json.dumps(content))
+        index = build_index(layout, "golden")
+        assert any("a loose cable" in problem for problem in index.problems) == told
+    write_atomically(path, json.dumps({"withdrawn": [{"digest": digest[:12], "reason": "short"}]}))
+    assert build_index(layout, "golden").unreadable
 
 
 def test_this_machines_own_plan_unreadable_is_owed_until_it_is_restored(

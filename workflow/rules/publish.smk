@@ -38,4 +38,5 @@ rule check_complete:
     resources:
         driver=DRIVER,
     shell:
-        "exec {resources.driver:q} -m commwall check {wildcards.c:q} > {log:q} 2>&1"
+        "exec {resources.driver:q} -m commwall check {wildcards.c:q}"
+        " --parent $PPID > {log:q} 2>&1"

@@ -22,6 +22,7 @@ from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.records.layout import Layout
 from commwall.records.predictions import PredictionError, basis, read_predictions
+from commwall.schema import commands
 from commwall.schema.errors import CommwallError
 from commwall.schema.facts import HardwareFacts
 from commwall.schema.plan import Plan, Replicated
@@ -140,7 +141,7 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
             where=str(layout.index_path(campaign).relative_to(layout.root)),
             found=f"it lists {Path(str(error.filename)).name}, which is not there any more",
             expected="an index of the records as they are",
-            next_step=f"run `snakemake --cores all`, or `commwall index {campaign}`",
+            next_step=f"run `{commands.MEASURE}`, or `{commands.command('index')} {campaign}`",
         ) from error
 
 

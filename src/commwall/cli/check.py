@@ -6,23 +6,27 @@ Layer: cli. Reads plans, states, attempts and records as they are now; writes no
 import argparse
 from pathlib import Path
 
+from commwall.cli.parent import accept_parent, follow_parent, refusal_of
 from commwall.records.index import Index, build_index
 from commwall.records.layout import Layout
+from commwall.schema import commands
 from commwall.schema.errors import WorkMissing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("campaigns", nargs="+", metavar="CAMPAIGN")
+    accept_parent(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Look at the records anew, print gaps and accidents; exit code 1 while any are owed here."""
+    follow_parent(arguments)
     layout = Layout(Path.cwd())
     indexes = [build_index(layout, campaign) for campaign in arguments.campaigns]
     for index in indexes:
         _print_index(index)
-    return int(any(index.owed for index in indexes))
+    return int(any(index.owed for index in indexes)) or refusal_of(arguments, indexes)
 
 
 def _print_index(index: Index) -> None:
@@ -42,7 +46,7 @@ def _print_index(index: Index) -> None:
         print(f"  owed      what this machine owes cannot be told; {way}")
     elif index.owed:
         again = (
-            "run `snakemake --cores all` again; it measures these cases on all platforms of their "
+            f"run `{commands.MEASURE}` again; it measures these cases on all platforms of their "
             "round, and nothing else"
         )
         print(

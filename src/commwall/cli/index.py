@@ -6,7 +6,7 @@ Layer: cli. Writes `results/<campaign>/index.json`; see `commwall.records.index`
 import argparse
 from pathlib import Path
 
-from commwall.cli.parent import accept_parent, follow_parent
+from commwall.cli.parent import accept_parent, follow_parent, refusal_of
 from commwall.records.files import write_atomically
 from commwall.records.index import build_index
 from commwall.records.layout import Layout
@@ -23,9 +23,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the index of each campaign and say in one line what it holds."""
     follow_parent(arguments)
     layout = Layout(Path.cwd())
-    for campaign in arguments.campaigns or layout.campaigns():
-        index = build_index(layout, campaign)
-        write_atomically(layout.index_path(campaign), model_text(index))
+    indexes = [build_index(layout, name) for name in arguments.campaigns or layout.campaigns()]
+    for index in indexes:
+        write_atomically(layout.index_path(index.campaign), model_text(index))
         present, of = len(index.findings) - len(index.gaps), len(index.findings)
         print(f"{index.campaign}: {present} of {of} records, {len(index.gaps)} gaps")
-    return 0
+        for problem in index.problems:
+            print(f"  problem   {problem}")
+    return refusal_of(arguments, indexes) if arguments.campaigns else 0

@@ -64,6 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("nothing to judge", expected="FILE…, or --here for this machine")
     if arguments.page:
         refuse_no_folder(arguments.page)
+    elif arguments.language != ENGLISH:
+        raise InputError(
+            "only the page is written in another language",
+            where=f"--language {arguments.language}",
+            expected="--page FILE.html beside it",
+        )
     root = facts_root(Path())
     own = list(_own()) if arguments.here else []
     scene = Scene((*map(pasted, arguments.files), *own), read_facts(root))

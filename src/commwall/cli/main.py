@@ -4,6 +4,7 @@ Layer: cli, the top. Only this layer prints.
 """
 
 import argparse
+import errno
 import gc
 import importlib
 import io
@@ -15,19 +16,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import NoReturn, TextIO
 
-from commwall.schema.errors import CommwallError, ConfigError
+from commwall.schema.commands import DRIVER, MEASURE, VERBS_ELSEWHERE, command, environment_of
+from commwall.schema.errors import CommwallError, ConfigError, ProvisionError
 from commwall.schema.printable import LINES, printable
 
 EXIT_REFUSED = 2
 """The input or the machine does not allow it; nothing was begun."""
+EXIT_STOPPED = 130
+"""What a shell says of a program that Ctrl-C has ended."""
 EXIT_BROKEN_PIPE = 141
 """What a shell says of a program that SIGPIPE has ended."""
+NEXT_STEPS = {
+    errno.ENOSPC: "free some space there and run again",
+    errno.EDQUOT: "free some of your quota there and run again",
+    errno.EROFS: "name a place that can be written, or mount it so",
+    errno.EACCES: "correct the permissions, or name another place",
+    errno.EPERM: "correct the permissions, or name another place",
+}
+"""What to do about what the system refuses."""
 DESCRIPTION = (
     "Measure what the link between the GPUs costs in training, and say whether the faster one is "
     "worth its price."
 )
 WHERE = (
     "`commwall` stands for .venv/bin/commwall in the checkout (`make driver` makes it). "
+    f"{', '.join(VERBS_ELSEWHERE['report'])} need .envs/report/bin/python -m commwall, which "
+    f"`{MEASURE}` makes. "
     "`commwall VERB --help` lists a verb's arguments, docs/commands.md those of all."
 )
 VERBS: dict[str, str] = {
@@ -144,6 +158,19 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_REFUSED, f"{told}\n")
 
 
+class SystemRefusal(CommwallError):
+    """The system does not let a verb read or write."""
+
+
+def _refusal(verb: str, error: OSError) -> SystemRefusal:
+    return SystemRefusal(
+        f"the system does not let `commwall {verb}` go on",
+        where=error.filename and str(error.filename),
+        found=error.strerror or str(error),
+        next_step=NEXT_STEPS.get(error.errno or 0),
+    )
+
+
 class _Version(argparse.Action):
     """Prints the version; what finds it is loaded only then."""
 
@@ -154,19 +181,43 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+@contextmanager
+def _needed_packages(verb: str) -> Iterator[None]:
+    """Tell a package that is missing here by the environment that has it.
+
+    Raises:
+        ProvisionError: with how the verb is started there.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "commwall"):
+            raise  # no environment can have it
+        made = f"{DRIVER} provision {needed}" if (needed := environment_of(verb)) else "make driver"
+        raise ProvisionError(
+            f"`commwall {verb}` needs more than this Python has",
+            where=sys.executable,
+            found=f"no package {package}",
+            next_step=f"`{command(verb)} …`; where that is missing or old: `{made}`",
+        ) from error
+
+
 def _run(argv: list[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     verb = words[0] if words else ""
     parser = _Parser(prog="commwall", description=DESCRIPTION, epilog=WHERE)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for name, summary in VERBS.items():
-        command = commands.add_parser(name, help=summary, description=summary)
-        if name == verb:
-            command.set_defaults(run=configure(verb, command))
-    arguments = parser.parse_args(words)
+    subparsers = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     try:
-        code = int(arguments.run(arguments))
+        for name, summary in VERBS.items():
+            own = subparsers.add_parser(name, help=summary, description=summary)
+            if name == verb:
+                with _needed_packages(verb):
+                    own.set_defaults(run=configure(verb, own))
+        arguments = parser.parse_args(words)
+        with _needed_packages(verb):
+            code = int(arguments.run(arguments))
         sys.stdout.flush()
     except CommwallError as error:
         print(error, file=sys.stderr)
@@ -175,8 +226,11 @@ def _run(argv: list[str] | None) -> int:
         # The reader has seen enough; what is left must not fail when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        print(f"commwall {verb}: stopped; the same command begins anew", file=sys.stderr)
+        return EXIT_STOPPED
     except OSError as error:
-        print(f"commwall {verb}: the system refuses: {error}", file=sys.stderr)
+        print(_refusal(verb, error), file=sys.stderr)
         return EXIT_REFUSED
     return code
 

@@ -6,10 +6,13 @@ Layer: cli. Reads and writes no file.
 import argparse
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from commwall.measure.signals import Interrupted, interruptible
 from commwall.process import die_with_parent
+from commwall.records.index import Index
+
+EXIT_UNREADABLE = 2
 
 
 def accept_parent(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +24,17 @@ def follow_parent(arguments: argparse.Namespace) -> None:
     """Have the kernel end this process (SIGTERM) when the parent it was told of ends."""
     if arguments.parent is not None:
         die_with_parent(signal.SIGTERM, arguments.parent)
+
+
+def refusal_of(arguments: argparse.Namespace, asked: Iterable[Index]) -> int:
+    """Exit code for campaigns that cannot be read: 0 in the workflow, which goes on without them.
+
+    Args:
+        arguments: of the verb; a parent among them is the workflow.
+        asked: campaigns that were named.
+    """
+    told = arguments.parent is None and any(index.unreadable for index in asked)
+    return EXIT_UNREADABLE if told else 0
 
 
 def until_stopped(

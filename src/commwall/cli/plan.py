@@ -5,6 +5,10 @@ Layer: cli. Reads config/; writes nothing. What plans is loaded when it is neede
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from commwall.schema.plan import Plan
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print plans: a frozen one as it is, else those that would be frozen here."""
     from commwall.measure.nodes import planned_machine
     from commwall.measure.planning.configuration import load
-    from commwall.measure.planning.freezing import build_plan, plan_text
+    from commwall.measure.planning.freezing import build_plan
     from commwall.records.layout import Layout
     from commwall.records.store import read_plan
 
@@ -29,11 +33,20 @@ def run(arguments: argparse.Namespace) -> int:
     if name := arguments.campaign:
         frozen = Layout(root).plan_path(name)
         if frozen.exists():
-            print(plan_text(read_plan(frozen)))
+            print(_text(read_plan(frozen), None))
             return 0
         told = {"campaigns": [name]}
     machine = planned_machine(root)
     wanted = load(root, told, has_gpu=bool(machine.facts.gpus))
     plans = [build_plan(campaign, machine.facts, machine.words) for campaign in wanted.campaigns]
-    print("\n\n\n".join(map(plan_text, plans)))
+    print("\n\n\n".join(_text(plan, machine.facts.cpu_count) for plan in plans))
     return 0
+
+
+def _text(plan: "Plan", cpus: int | None) -> str:
+    """A plan in words, and what of it is hardly meant."""
+    from commwall.measure.planning.doubts import doubts
+    from commwall.measure.planning.freezing import plan_text
+
+    told = [f"  {doubt}" for doubt in doubts(plan, cpus)]
+    return "\n".join([plan_text(plan), *(["", "doubtful", *told] if told else [])])

@@ -30,6 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the environment, or its lock."""
+    if Path(arguments.name).name != arguments.name:
+        known = sorted(path.stem for path in Path("envs").glob("*.lock"))
+        raise ProvisionError(
+            "an environment is named without its folder",
+            where=arguments.name,
+            expected=f"one of: {', '.join(known)}",
+        )
     work = _resolve if arguments.resolve else _provision
     return until_stopped(arguments, work, "nothing half made counts")
 

@@ -19,6 +19,7 @@ from commwall.analysis.verdicts.wording import (
     spread_text,
     values_text,
 )
+from commwall.cli.parent import EXIT_UNREADABLE
 from commwall.cli.settings import confidence_level
 from commwall.records.admit import cause_of
 from commwall.records.layout import Layout
@@ -39,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print_decomposition(part, analysis)
     for line in gap_lines(analysis.gaps, () if arguments.all else FOLDED):
         print(f"  {line}")
+    if analysis.evidence.index.unreadable:
+        return EXIT_UNREADABLE
     if not any(verdict.ratio for verdict in analysis.primary):
         print("  no verdict yet: no round has usable records of both sides of a comparison")
     return 0

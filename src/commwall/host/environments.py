@@ -98,19 +98,23 @@ def provision(root: Path, name: str, adopt: str | None, log: Path, say: Say) -> 
 
     Raises:
         ProvisionError: if the lock cannot be installed or the interpreter not be adopted. No
-            manifest is left, so that the next run makes the environment anew.
+            manifest is left, so that the next run makes the environment anew; an interpreter
+            that cannot be adopted leaves what is there untouched.
     """
     lines = read_lock(lock_path(root, name))
     folder = environment_dir(root, name)
+    python = None if adopt is None else Path(adopt).expanduser()
+    if python is not None:
+        _try_out(root, python, name)
     try:
         manifest_path(root, name).unlink(missing_ok=True)
         if folder.exists():
             shutil.rmtree(folder)
         log.parent.mkdir(parents=True, exist_ok=True)
-        if adopt is None:
+        if python is None:
             _install(root, name, folder, log, say)
         else:
-            _adopt(Path(adopt).expanduser(), folder)
+            _adopt(python, folder)
         attach_package(root, folder)
         manifest = _manifest(name, adopt, lines, _ask(folder / "bin/python", name))
         write_atomically(manifest_path(root, name), model_text(manifest))
@@ -147,6 +151,26 @@ def _install(root: Path, name: str, folder: Path, log: Path, say: Say) -> None:
     _run_logged([str(folder / "bin/python"), "-m", "pip", *words, "-r", lock], name, log, say)
 
 
+def _try_out(root: Path, python: Path, name: str) -> None:
+    """Refuse an interpreter that cannot import commwall before anything is given up for it."""
+    code = f"import sys; sys.path.insert(0, {str(root / 'src')!r}); import commwall.schema.record"
+    try:
+        _checked([str(python), "-c", code])
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _unfit(python, name, error) from error
+
+
+def _unfit(python: Path, name: str, error: Exception) -> ProvisionError:
+    said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+    return ProvisionError(
+        "an interpreter cannot be adopted",
+        where=f"environments.{name}.adopt: {python}",
+        found=said[-1] if said else "no message",
+        expected="a Python of version 3.11 or later with its module venv, pydantic and pyyaml",
+        next_step="correct the path in config/config.yaml, or set it to null to install",
+    )
+
+
 def _adopt(python: Path, folder: Path) -> None:
     """A folder of its own around the packages of another interpreter; nothing is installed."""
     try:
@@ -154,14 +178,7 @@ def _adopt(python: Path, folder: Path) -> None:
         data = Path(_checked([str(python), "-c", _DATA_FOLDER]).strip())
         _checked([str(python), "-m", "venv", "--without-pip", str(folder)])
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip()
-        raise ProvisionError(
-            "an interpreter cannot be adopted",
-            where=f"environments.{folder.name}.adopt: {python}",
-            found=said,
-            expected="a Python of version 3.11 or later with its module venv",
-            next_step="correct the path in config/config.yaml, or set it to null to install",
-        ) from error
+        raise _unfit(python, folder.name, error) from error
     _write(_site_folder(folder) / "adopted.pth", asked)
     if (data / _PAGE_TEMPLATES).is_dir():
         (folder / _PAGE_TEMPLATES).parent.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from commwall.host.processes import is_running
+from commwall.schema import commands
 from commwall.schema.errors import Busy, LaunchError
 
 WAIT_S = 5.0
@@ -158,7 +159,7 @@ def hold_checkout(root: Path) -> None:
         raise Busy(
             "another run works in this checkout",
             where=RUN_LOCK_NAME,
-            next_step="wait for its end or stop it; `snakemake -n` works beside it, with its "
+            next_step=f"wait for its end or stop it; `{commands.LOOK}` works beside it, with its "
             "configuration",
         )
 

@@ -15,6 +15,7 @@ from commwall.judge import (
     links,
     nccl,
     network,
+    one_machine,
     pcie,
     plausible,
     power,
@@ -29,6 +30,7 @@ from commwall.language.translate import listed, tr
 Rule = Callable[[Scene], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
+    one_machine.contradictions,
     nccl.path,
     nccl.start,
     nccl.switch_reduction,

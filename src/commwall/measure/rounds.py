@@ -26,11 +26,17 @@ from commwall.records.layout import Layout
 from commwall.records.state import Attempt, write_state
 from commwall.records.store import read_plan
 from commwall.records.todo import Due, Finding, examine, intact, todo
+from commwall.schema import commands
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import Busy, PlanError
 from commwall.schema.plan import Plan
 
 ROUND_ID_DIGITS = 12
+HELD = (
+    "  nothing of this suite is measured now, and the workflow goes on to the pages, which takes "
+    "minutes; to measure first, stop it (Ctrl-C), wait until that process has ended, and run again"
+)
+"""Told at once where another run holds a device."""
 
 
 def measure_suite(order: Order) -> Attempt:
@@ -74,7 +80,7 @@ def _plan_with_suite(layout: Layout, order: Order) -> Plan:
             where=f"results/{order.campaign}/plan.json",
             found="no such file",
             expected=f"one of: {', '.join(layout.campaigns()) or 'none is planned yet'}",
-            next_step="`snakemake -n` writes the plans of the configured campaigns",
+            next_step=f"`{commands.LOOK}` writes the plans of the configured campaigns",
         )
     plan = read_plan(path)
     suites = tuple(planned.suite for planned in plan.suites)
@@ -158,3 +164,4 @@ def _measure_due(setting: Setting, planned: tuple[Visit, ...], tally: Tally) -> 
             Session(setting, timeouts, locks, tally, yardstick).run(planned)
     except Busy as error:
         tally.note(planned[0], "contended", f"{error.parts['where']} is {error.parts['found']}")
+        order.say(HELD)

@@ -35,12 +35,14 @@ from commwall.records.layout import Layout
 from commwall.records.state import write_state
 from commwall.records.store import read_plan, same_plan
 from commwall.records.texts import model_text
+from commwall.schema import commands
 from commwall.schema.base import Model, PositiveInt
 from commwall.schema.case import SuiteName
 from commwall.schema.config import Config
 from commwall.schema.errors import Busy, CommwallError, ConfigError, LaunchError, PlanError
 from commwall.schema.parsing import parse_json_model
 from commwall.schema.plan import Plan
+from commwall.schema.record import MachineFacts
 
 PREPARED_NAME = ".cw/prepared.json"
 READING_PARTS = ("analysis", "report")
@@ -140,8 +142,8 @@ def _look_beside(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
         raise Busy(
             "another run works in this checkout, with another configuration",
             where=RUN_LOCK_NAME,
-            next_step="wait for its end or stop it; with its configuration, `snakemake -n` shows "
-            "what it does",
+            next_step="wait for its end or stop it; with its configuration, "
+            f"`{commands.LOOK}` shows what it does",
         )
     return prepared
 
@@ -153,7 +155,7 @@ def _prepare(root: Path, overrides: Mapping[str, Any] | None) -> Prepared:
     drop_unwanted_environments(root, wanted.config)
     identity = environment_identity(root, wanted.config)
     mine = tuple(_prepare_mine(root, campaign, machine, identity) for campaign in wanted.campaigns)
-    others = tuple(_prepare_other(root, name) for name in _others(root, mine))
+    others = tuple(_prepare_other(root, name) for name in _others(root, mine, machine.facts))
     prepared = Prepared(config=wanted.config, campaigns=(*mine, *others))
     for part in READING_PARTS:
         text = code_digest(f"commwall.{part}") + "\n"
@@ -187,7 +189,7 @@ def examine_only(root: Path, overrides: Mapping[str, Any] | None = None) -> Prep
         )
         for name, asked in ids.items()
     )
-    others = tuple(_look_at_other(root, name)[0] for name in _others(root, mine))
+    others = tuple(_look_at_other(root, name)[0] for name in _others(root, mine, facts))
     return Prepared(config=wanted.config, campaigns=(*mine, *others))
 
 
@@ -274,6 +276,19 @@ def _look_at_other(root: Path, name: str) -> tuple[PreparedCampaign, Plan | None
     return PreparedCampaign(id=name, mine=False, suites=suites, several_sizes=sizes), plan
 
 
-def _others(root: Path, mine: tuple[PreparedCampaign, ...]) -> tuple[str, ...]:
-    own = {campaign.id for campaign in mine}
-    return tuple(name for name in Layout(root).campaigns() if name not in own)
+def _others(
+    root: Path, mine: tuple[PreparedCampaign, ...], machine: MachineFacts
+) -> tuple[str, ...]:
+    """Campaigns with a plan that are not asked for; what nobody measured is none."""
+    layout, own = Layout(root), {campaign.id for campaign in mine}
+    names = (name for name in layout.campaigns() if name not in own)
+    return tuple(name for name in names if not _only_planned(layout, name, machine))
+
+
+def _only_planned(layout: Layout, name: str, machine: MachineFacts) -> bool:
+    """Whether a dry run, say, has left a plan of this machine, and nothing was measured by it."""
+    with suppress(CommwallError):
+        plan = read_plan(layout.plan_path(name))
+        measured = is_evidence(layout, name) or any(layout.records_dir(name).rglob("*.json"))
+        return plan.fingerprint == machine.fingerprint and not measured
+    return False

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from commwall.records.files import PART, content_of
+from commwall.records.files import content_of, part_of
 from commwall.records.layout import Layout
 from commwall.records.store import read_plan, read_record
 from commwall.records.texts import model_text
@@ -110,9 +110,8 @@ def write_bundle(target: Path, campaign: str, files: Mapping[str, bytes]) -> Non
     if strangers:
         raise BundleError("a bundle cannot hold this file", where=strangers[0])
     listed = BundleList(campaign=campaign, files={n: entry(own) for n, own in files.items()})
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + PART)
     with (
+        part_of(target) as part,
         part.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
@@ -121,7 +120,6 @@ def write_bundle(target: Path, campaign: str, files: Mapping[str, bytes]) -> Non
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o644
             archive.addfile(member, io.BytesIO(content))
-    part.rename(target)
 
 
 def kind_of(name: str) -> str | None:

@@ -7,6 +7,8 @@ What is read is a plain file of limited size.
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PART = ".part"
@@ -29,14 +31,30 @@ def write_atomically(path: Path, text: str, *, durable: bool = True) -> None:
     Raises:
         OSError: if the file system refuses (no space, say); the old content is untouched.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + PART)
-    with part.open("w", encoding="utf-8") as stream:
+    with part_of(path) as part, part.open("w", encoding="utf-8") as stream:
         stream.write(text)
         stream.flush()
         if durable:
             os.fsync(stream.fileno())
-    part.rename(path)
+
+
+@contextmanager
+def part_of(path: Path) -> Iterator[Path]:
+    """A file beside another, which takes that one's place once it is written.
+
+    Raises:
+        OSError: with the name of the file, if the system refuses; then nothing is left beside it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + PART)
+    try:
+        yield part
+        part.rename(path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        error.filename = error.filename or str(path)  # a full disk does not say whose
+        raise
 
 
 def content_of(path: Path) -> bytes:

@@ -4,6 +4,7 @@ Layer: records. Reads plan, states, attempts and records; writes `results/<campa
 Everything that renders starts from an index and never looks for record files itself.
 """
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from commwall.language.translate import tr_later
@@ -11,8 +12,9 @@ from commwall.records.arrival import is_evidence
 from commwall.records.files import content_of
 from commwall.records.layout import Layout
 from commwall.records.state import Accident, Attempt, read_attempt, read_state
-from commwall.records.store import read_plan
+from commwall.records.store import read_plan, read_withdrawals
 from commwall.records.todo import READABLE, Due, Finding, examine, todo
+from commwall.schema import commands
 from commwall.schema.base import Model
 from commwall.schema.case import SuiteName
 from commwall.schema.errors import CommwallError, PlanError
@@ -21,7 +23,7 @@ from commwall.schema.plan import Plan
 
 NOT_LOOKED = tr_later(
     "the workflow has not looked at this campaign here, so nothing is known of what this machine "
-    "owes; `snakemake -n` looks, and so does `commwall measure`"
+    "owes; `.venv/bin/snakemake -n` looks, and so does `make report`"
 )
 """Problem of a suite that may be this machine's."""
 
@@ -48,6 +50,11 @@ class Index(Model):
         return tuple(f for f in self.findings if f.standing in ("missing", "invalid", "withdrawn"))
 
     @property
+    def unreadable(self) -> bool:
+        """True if the plan or the list of withdrawn records cannot be read."""
+        return bool(self.problems) and not self.findings
+
+    @property
     def owed(self) -> bool:
         """True while this machine owes records."""
         return self.unknown or any(self.due.values())
@@ -64,6 +71,7 @@ def build_index(layout: Layout, campaign: str) -> Index:
     try:
         plan = read_plan(layout.plan_path(campaign))
         parts = [_suite_part(layout, plan, planned.suite) for planned in plan.suites]
+        lost = _withdrawn_in_vain(layout, campaign, parts)
     except (CommwallError, OSError) as error:
         mine, told = _is_measured_here(layout, campaign), (str(error),)
         return Index(campaign=campaign, title=campaign, mine=mine, unknown=mine, problems=told)
@@ -74,7 +82,7 @@ def build_index(layout: Layout, campaign: str) -> Index:
         findings=tuple(finding for part in parts for finding in part.findings),
         due={suite: due for part in parts for suite, due in part.due.items()},
         accidents=tuple(accident for part in parts for accident in part.accidents),
-        problems=tuple(problem for part in parts for problem in part.problems),
+        problems=(*(problem for part in parts for problem in part.problems), *lost),
         unknown=any(part.unknown for part in parts),
     )
 
@@ -98,7 +106,7 @@ def _no_campaign(layout: Layout, campaign: str) -> PlanError:
         return PlanError(
             "the campaign has no index yet",
             where=f"results/{campaign}",
-            next_step=f"run `snakemake --cores all`, or `commwall index {campaign}`",
+            next_step=f"run `{commands.MEASURE}`, or `{commands.command('index')} {campaign}`",
         )
     near = nearest(campaign, known)
     return PlanError(
@@ -106,7 +114,7 @@ def _no_campaign(layout: Layout, campaign: str) -> PlanError:
         where=f"results/{campaign}",
         found=campaign,
         expected=f"{near} (nearest)" if near else ", ".join(known) or "none has been planned yet",
-        next_step="name one of results/*/, or run `snakemake --cores all` to plan and measure",
+        next_step=f"name one of results/*/, or run `{commands.MEASURE}` to plan and measure",
     )
 
 
@@ -124,6 +132,17 @@ def _suite_part(layout: Layout, plan: Plan, suite: SuiteName) -> Index:
         accidents=attempt.accidents if attempt else (),
         problems=tuple(problem for problem in (unknown, damaged, refused) if problem),
         unknown=unknown is not None and not all(f.standing in READABLE for f in findings),
+    )
+
+
+def _withdrawn_in_vain(layout: Layout, campaign: str, parts: Iterable[Index]) -> tuple[str, ...]:
+    """Withdrawals that take no record out, each in words."""
+    present = {finding.digest for part in parts for finding in part.findings}
+    return tuple(
+        f"withdrawn.json: no record here has the digest {digest[:12]}… ({reason}); it was measured "
+        "anew or removed since, or the digest is mistyped"
+        for digest, reason in read_withdrawals(layout, campaign).items()
+        if digest not in present
     )
 
 

@@ -5,7 +5,9 @@ Layer: records. Writes `results/<campaign>/records/**/rNN.json` and reads it, `p
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import StringConstraints
 
 from commwall.records.files import UnfitFile, content_of, write_atomically
 from commwall.records.freshness import acknowledged_since
@@ -23,7 +25,7 @@ from commwall.schema.record import RECORD_VERSION, Record
 class Withdrawal(Model):
     """One record that its owner no longer stands by."""
 
-    digest: str
+    digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     """Digest of the record, as it stands in the record."""
     reason: str
     """Why, for the reader of the report."""

@@ -222,7 +222,7 @@ class Economics(Model):
     """Workload -> its share of machine time over the slower link, in any unit; null takes equal
     shares."""
     price_level: Annotated[
-        Assumption | None, Asked("price level, paid / billed", "1", open_below=True)
+        Assumption | None, Asked("price level, paid / billed", "1", most=10.0, open_below=True)
     ] = None
     trainings_per_month: Annotated[Assumption | None, Asked("number of trainings", "1/month")] = (
         None
