@@ -28,6 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_atomically(layout.index_path(index.campaign), model_text(index))
         present, of = len(index.findings) - len(index.gaps), len(index.findings)
         print(f"{index.campaign}: {present} of {of} records, {len(index.gaps)} gaps")
-        for problem in index.problems:
+        owing = index.unknown and not index.unreadable  # what is owed is told by `check`
+        for problem in () if owing else index.problems:
             print(f"  problem   {problem}")
     return refusal_of(arguments, indexes) if arguments.campaigns else 0
