@@ -174,7 +174,7 @@ def test_who_is_refused_is_not_told_to_run_again_and_no_more(
     write_state(layout, plan, "training", samples.KEY, NOW)
     monkeypatch.chdir(layout.root)
     assert main(["check", "golden"]) == 1
-    assert "next      run `snakemake" in capsys.readouterr().out
+    assert "next      run `make report" in capsys.readouterr().out
     refuse(layout, "campaign golden belongs to another kind of machine")
     assert main(["check", "golden"]) == 1
     told = capsys.readouterr().out
@@ -250,7 +250,7 @@ def test_what_is_missing_of_a_campaign_nobody_looked_at_may_be_owed(
     monkeypatch.chdir(layout.root)
     assert main(["check", "golden"]) == 1
     told = capsys.readouterr().out
-    assert "5 of 6 records" in told and "so does `commwall measure`" in told
+    assert "5 of 6 records" in told and "so does `make report`" in told
     assert "what this machine owes cannot be told; see the problem above" in told
     write_atomically(layout.origin_path("golden"), "{}")
     assert main(["check", "golden"]) == 0, "of what was measured elsewhere nothing is owed here"
