@@ -1,7 +1,4 @@
-"""Mitigations on real GPUs: every hook, recorded and not; invariants, never speeds.
-
-A lone GPU exchanges with nobody, but its steps are changed and recorded like any other.
-"""
+"""Mitigations on two real GPUs: every hook, recorded and not; invariants, never speeds."""
 
 from pathlib import Path
 from statistics import median
@@ -10,8 +7,8 @@ from statistics import median
 import pytest
 
 torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    pytest.skip("needs a CUDA device", allow_module_level=True)
+if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
+    pytest.skip("needs two CUDA devices", allow_module_level=True)
 
 from commwall.measure.supervisor import LaunchOutcome
 from commwall.schema.case import Windows
