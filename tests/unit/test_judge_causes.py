@@ -176,6 +176,7 @@ def test_what_could_be_is_not_told_as_what_is(line: str) -> None:
         ("ACSCtl:\tSrcValid- ReqRedir- UpstreamFwd+ EgressCtrl-", "acs"),
         ("BOOT_IMAGE=/vmlinuz root=/dev/sda1 intel_iommu=on quiet", "iommu"),
         ("shm              64M     0   64M   0% /dev/shm", "shared_memory_size"),
+        ("shm              64.0M     0   64.0M   0% /dev/shm", "shared_memory_size"),
         ("DataLoader worker (pid 7) is killed by signal: Bus error. It is", "shared_memory"),
     ],
 )
@@ -191,3 +192,12 @@ def test_what_a_verdict_rests_on_is_not_called_unread(
     monkeypatch.setattr("commwall.cli.judge.tool_outputs", lambda: iter(said))
     assert main(["judge", "--here"]) == 0
     assert "not read" not in capsys.readouterr().out
+
+
+def test_a_machine_of_which_nothing_can_be_read_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [("cat /proc/cmdline", "quiet\n")]
+    monkeypatch.setattr("commwall.cli.judge.tool_outputs", lambda: iter(said))
+    assert main(["judge", "--here"]) == 2
+    assert "which outputs are read" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from commwall.analysis.result import analyse_campaigns
 from commwall.host.clock import settle_future
 from commwall.host.environments import manifest_path
 from commwall.host.locks import RUN_LOCK_NAME, START_LOCK_NAME
@@ -153,6 +154,7 @@ def test_a_campaign_of_this_machine_that_is_not_asked_for_is_evidence(root: Path
     shutil.copy(root / "config/campaigns/cpu-demo.yaml", root / "config/campaigns/other.yaml")
     (other,) = prepare(root, {"campaigns": ["other"]}).campaigns
     assert other.mine, "of the first one there is only a plan, as a dry run leaves it"
+    assert [*analyse_campaigns(Layout(root), 0.95)] == []
     write_atomically(Layout(root).records_dir(first) / "slow/training/a/r01.json", "{}")
     prepared = prepare(root, {"campaigns": ["other"]})
     assert [(c.id.rpartition("-")[0], c.mine) for c in prepared.campaigns] == [

@@ -18,6 +18,7 @@ from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed, de
 from commwall.analysis.verdicts.judging import Verdict, judge, primary
 from commwall.analysis.verdicts.pairs import Pairing, pairings, pooled
 from commwall.language.translate import tr, tr_later
+from commwall.records.arrival import was_tried
 from commwall.records.evidence import Evidence, load_evidence
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
 from commwall.records.layout import Layout
@@ -148,6 +149,8 @@ def analyse_campaign(layout: Layout, campaign: str, confidence: float) -> Analys
 def analyse_campaigns(layout: Layout, confidence: float) -> Iterator[Analysis | str]:
     """Every campaign of a checkout by name; of one that cannot be read its name, and why.
 
+    What is only planned, by a dry run say, is none.
+
     One after another, so that a reader need not hold several in memory.
 
     Args:
@@ -155,6 +158,8 @@ def analyse_campaigns(layout: Layout, confidence: float) -> Iterator[Analysis | 
         confidence: level of the intervals.
     """
     for name in layout.campaigns():
+        if not (layout.index_path(name).exists() or was_tried(layout, name)):
+            continue
         try:
             analysis = analyse_campaign(layout, name, confidence)
         except CommwallError as error:

@@ -35,6 +35,8 @@ def _print_index(index: Index) -> None:
     print(f"{index.campaign} ({place}): {present} of {len(index.findings)} records")
     for problem in index.problems:
         print(f"  problem   {problem}")
+    for note in index.notes:
+        print(f"  note      {note}")
     for accident in index.accidents:
         log = f" (log {accident.log})" if accident.log else ""
         place = f"round {accident.round} on {accident.platform}"

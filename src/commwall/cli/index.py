@@ -31,4 +31,6 @@ def run(arguments: argparse.Namespace) -> int:
         owing = index.unknown and not index.unreadable  # what is owed is told by `check`
         for problem in () if owing else index.problems:
             print(f"  problem   {problem}")
+        for note in index.notes:
+            print(f"  note      {note}")
     return refusal_of(arguments, indexes) if arguments.campaigns else 0

@@ -87,9 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _own() -> Iterator[Pasted]:
-    """What this machine's tools say. Some of it no reader reads: only known sentences count."""
+    """What this machine's tools say. Of what no reader is for, only known sentences count."""
     for command, said in tool_outputs():
-        yield replace(paste(command, said), refused=None)
+        own = paste(command, said)
+        yield replace(own, refused=None) if own.refused == "no_known_format" else own
 
 
 def _surveyed() -> tuple[Check, ...]:
@@ -143,7 +144,8 @@ def _text(found: HandOver, asked: bool) -> str:
         for one in found.scene.pasted
         if one.refused and one.name not in told
     ]
-    blocks = ["\n".join([*refused, UNREAD])] if refused else []
+    nothing = not (found.findings or any(one.readings for one in found.scene.pasted))
+    blocks = ["\n".join([*refused, UNREAD])] if refused or nothing else []
     if asked:
         blocks.append("\n".join(map(_check_line, found.checks)))
         outcome, words = summary(found.checks)

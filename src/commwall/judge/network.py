@@ -107,7 +107,8 @@ def variables(scene: Scene) -> Iterator[Finding]:
         way = _WAYS.get(log.intra_node_path or "") if _one_host(log) else None
         known = scene.facts.variables
         for found in lint(log.env or {}, known, version=log.nccl_version, way=way):
-            level = "note" if found.variable == "NCCL_TOPO_FILE" else found.level  # VMs need it
+            needed = (found.variable, found.rule) == ("NCCL_TOPO_FILE", "mistaken")  # by VMs
+            level = "note" if needed else found.level
             told = found.rule == "void_value" or (found.variable, found.rule) in _TOLD
             if level == "note" and not told:
                 continue

@@ -28,7 +28,8 @@ _MORE_SHARED_MEMORY = tr_later(
     "medium Memory at /dev/shm"
 )
 _SMALL_SHARED_MEMORY = (
-    r"^\S{1,80}[ \t]+(?:[0-9.]{1,4}K|[1-5]?[0-9]M|6[0-4]M)(?:[ \t]+\S{1,9}){3}[ \t]+/dev/shm[ \t]*$"
+    r"^\S{1,80}[ \t]+(?:[0-9.]{1,6}K|(?:[1-5]?[0-9]|6[0-4])(?:\.[0-9])?M)"
+    r"(?:[ \t]+\S{1,9}){3}[ \t]+/dev/shm[ \t]*$"
 )
 """A line of df."""
 _IOMMU_IN_COMMAND_LINE = (

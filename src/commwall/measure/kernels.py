@@ -43,7 +43,9 @@ class Kernels:
         """
         platform = self._setting.plan.platform(visit.platform)
         names = [name for name in visit.cases if self._lacks(name, platform)]
-        lacking = {self._file(name, platform): name for name in names}
+        lacking: dict[Path, str] = {}
+        for name in names:
+            lacking.setdefault(self._file(name, platform), name)
         self._asked.update(lacking)
         return tuple(lacking.values())
 

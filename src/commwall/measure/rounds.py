@@ -33,7 +33,7 @@ from commwall.schema.plan import Plan
 
 ROUND_ID_DIGITS = 12
 HELD = (
-    "  nothing of this suite is measured now, and the workflow goes on to the pages, which takes "
+    "  nothing of this suite is measured now. A workflow goes on to the pages, which takes "
     "minutes; to measure first, stop it (Ctrl-C), wait until that process has ended, and run again"
 )
 """Told at once where another run holds a device."""

@@ -27,7 +27,7 @@ from commwall.measure.planning.configuration import (
     resolved_text,
 )
 from commwall.measure.planning.freezing import build_plan, campaign_id
-from commwall.records.arrival import is_evidence
+from commwall.records.arrival import is_evidence, was_tried
 from commwall.records.files import write_if_different
 from commwall.records.freshness import code_digest, freshness_key
 from commwall.records.ladders import ladders
@@ -286,9 +286,8 @@ def _others(
 
 
 def _only_planned(layout: Layout, name: str, machine: MachineFacts) -> bool:
-    """Whether a dry run, say, has left a plan of this machine, and nothing was measured by it."""
+    """Whether a dry run, say, has left a plan of this machine, by which nothing was tried."""
     with suppress(CommwallError):
         plan = read_plan(layout.plan_path(name))
-        measured = is_evidence(layout, name) or any(layout.records_dir(name).rglob("*.json"))
-        return plan.fingerprint == machine.fingerprint and not measured
+        return plan.fingerprint == machine.fingerprint and not was_tried(layout, name)
     return False

@@ -60,6 +60,13 @@ def is_evidence(layout: Layout, campaign: str) -> bool:
     return is_imported(layout, campaign) or is_published(layout, campaign)
 
 
+def was_tried(layout: Layout, campaign: str) -> bool:
+    """Whether a campaign is more than a plan: records, an attempt at some, or evidence to read."""
+    folder = layout.campaign_dir(campaign)
+    found = (path for part in ("records", "attempts") for path in folder.glob(f"{part}/**/*.json"))
+    return is_evidence(layout, campaign) or any(found)
+
+
 def take_in(layout: Layout, path: Path, limits: Limits | None = None) -> Arrival:
     """Check a bundle and place its campaign.
 

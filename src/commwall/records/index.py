@@ -41,6 +41,8 @@ class Index(Model):
     accidents: tuple[Accident, ...] = ()
     problems: tuple[str, ...] = ()
     """What else a reader must know: a malformed plan, a refused run."""
+    notes: tuple[str, ...] = ()
+    """What may be a slip, and may be as it should."""
     unknown: bool = False
     """True if this machine may measure the campaign and what it owes cannot be told."""
 
@@ -71,7 +73,7 @@ def build_index(layout: Layout, campaign: str) -> Index:
     try:
         plan = read_plan(layout.plan_path(campaign))
         parts = [_suite_part(layout, plan, planned.suite) for planned in plan.suites]
-        lost = _withdrawn_in_vain(layout, campaign, parts)
+        notes = _withdrawn_in_vain(layout, campaign, parts)
     except (CommwallError, OSError) as error:
         mine, told = _is_measured_here(layout, campaign), (str(error),)
         return Index(campaign=campaign, title=campaign, mine=mine, unknown=mine, problems=told)
@@ -82,7 +84,8 @@ def build_index(layout: Layout, campaign: str) -> Index:
         findings=tuple(finding for part in parts for finding in part.findings),
         due={suite: due for part in parts for suite, due in part.due.items()},
         accidents=tuple(accident for part in parts for accident in part.accidents),
-        problems=(*(problem for part in parts for problem in part.problems), *lost),
+        problems=tuple(problem for part in parts for problem in part.problems),
+        notes=notes,
         unknown=any(part.unknown for part in parts),
     )
 

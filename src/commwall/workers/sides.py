@@ -113,13 +113,13 @@ class PlainSide(Side):
 
     def __init__(self, case: StepCase, group: Group) -> None:
         super().__init__(case, Mitigation.model_construct(), group, "plain", Renewable)
+        self._first_losses = self.losses
 
     def begin_anew(self) -> None:
         """Take the first steps once more, which must give the losses of the first time."""
-        before = self.losses
         self.workload.begin_anew()
         self.begin()
-        self.checks.append(same_losses("plain_step_begun_anew", self.losses, before))
+        self.checks.append(same_losses("plain_step_begun_anew", self.losses, self._first_losses))
 
 
 class KeptPlain:
