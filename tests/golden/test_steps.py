@@ -2,11 +2,13 @@
 
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from commwall.analysis.result import analyse_campaign
+from commwall.analysis.steps import predictions
 from commwall.analysis.steps.rows import predicted_step_rows
 from commwall.analysis.steps.words import yardsticks
 from commwall.analysis.tables.tidy import Tables
@@ -323,3 +325,10 @@ def test_the_model_is_held_against_guesses_without_it(tmp_path: Path) -> None:
     assert own.as_source_percent == pytest.approx(100 * median(off))
     assert own.no_exchange_percent == pytest.approx(100 * bare.median())
     assert own.gain_off_percent < own.gain_percent
+
+
+def test_noise_that_leaves_a_step_no_time_has_no_parts() -> None:
+    noisy = SimpleNamespace(over=lambda link, step=None: 1.0 if step is None else -0.1)
+    step = SimpleNamespace(over=lambda link: link)
+    measured = SimpleNamespace(steps=(step,), full_s=(1.0,))
+    assert predictions._parts((1.0,), [(noisy, object())], measured) is None  # type: ignore

@@ -232,13 +232,16 @@ def _parts(
 ) -> ErrorParts | None:
     """Put the target's own measurements in place of the inputs, one after another.
 
-    None where the target's compute legs were not measured.
+    None where the target's compute legs were not measured, or where their noise, less what the
+    model takes off, leaves a step no time at all.
     """
     if not measured.steps:
         return None
     both = [(*pair, step) for pair, step in zip(pairs, cycle(measured.steps), strict=False)]
     compute = [own.over(link, step) for own, link, step in both]
     exchange = [own.over(step.over(link), step) for own, link, step in both]
+    if min(*predicted, *compute, *exchange) <= 0:
+        return None
     steps_s = [geometric_mean(values) for values in (predicted, compute, exchange)]
     after = [*steps_s[1:], geometric_mean(measured.full_s)]
     return ErrorParts(*(a / b for a, b in zip(steps_s, after, strict=True)))
