@@ -82,8 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
         with speaking(arguments.language):
             write_atomically(arguments.page, page_of(hand_over(scene, wanted, surveyed)))
     print(_json(found, asked) if arguments.json else _text(found, asked))
-    readable = found.findings or any(one.readings for one in scene.pasted)
-    return 0 if readable else EXIT_NOTHING_READ
+    return 0 if _readable(found) else EXIT_NOTHING_READ
+
+
+def _readable(found: HandOver) -> bool:
+    return bool(found.findings) or any(one.readings for one in found.scene.pasted)
 
 
 def _own() -> Iterator[Pasted]:
@@ -144,8 +147,7 @@ def _text(found: HandOver, asked: bool) -> str:
         for one in found.scene.pasted
         if one.refused and one.name not in told
     ]
-    nothing = not (found.findings or any(one.readings for one in found.scene.pasted))
-    blocks = ["\n".join([*refused, UNREAD])] if refused or nothing else []
+    blocks = ["\n".join([*refused, UNREAD])] if refused or not _readable(found) else []
     if asked:
         blocks.append("\n".join(map(_check_line, found.checks)))
         outcome, words = summary(found.checks)

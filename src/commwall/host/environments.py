@@ -160,12 +160,17 @@ def _try_out(root: Path, python: Path, name: str) -> None:
         raise _unfit(python, name, error) from error
 
 
-def _unfit(python: Path, name: str, error: Exception) -> ProvisionError:
+def _last_line(error: Exception) -> str:
+    """The last line that a program which failed wrote, or what the error says."""
     said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+    return said[-1] if said else "no message"
+
+
+def _unfit(python: Path, name: str, error: Exception) -> ProvisionError:
     return ProvisionError(
         "an interpreter cannot be adopted",
         where=f"environments.{name}.adopt: {python}",
-        found=said[-1] if said else "no message",
+        found=_last_line(error),
         expected="a Python of version 3.11 or later with its module venv, pydantic and pyyaml",
         next_step="correct the path in config/config.yaml, or set it to null to install",
     )
@@ -208,11 +213,10 @@ def _ask(python: Path, name: str) -> Interpreter:
         _checked([str(python), "-c", "import commwall.schema.record"])
         return interpreter_at(python)
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
         raise ProvisionError(
             "a new environment cannot import commwall",
             where=f".envs/{name}",
-            found=said[-1] if said else "no message",
+            found=_last_line(error),
             expected="pydantic and pyyaml among its packages, Python 3.11 or later",
             next_step="add what is missing to the interpreter or the lock",
         ) from error
