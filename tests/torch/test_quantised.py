@@ -1,11 +1,17 @@
 """Quantised gradients: values one can write down, and nothing lost in the long run."""
 
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
 # ruff: noqa: E402 - without torch this module is skipped before it imports it
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from commwall.workers.quantised import BLOCK, FORMS, ErrorFeedback
+import torch.distributed as dist
+
+from commwall.workers.quantised import BLOCK, FORMS, ErrorFeedback, QuantisedState, quantised_hook
 
 HALF = BLOCK // 2
 
@@ -85,3 +91,26 @@ def test_a_bucket_that_is_arranged_anew_starts_without_what_was_kept() -> None:
     feedback.encode(0, torch.linspace(-1, 1, BLOCK))
     feedback.encode(0, torch.ones(2 * BLOCK))
     assert float(feedback._kept[0].abs().max()) == 0
+
+
+def test_an_exchange_under_way_does_not_keep_its_group_alive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread of the group frees what follows the exchange; it cannot end the group as well."""
+
+    class Group: ...
+
+    pending, given = torch.futures.Future[Any](), torch.ones(BLOCK)
+    monkeypatch.setattr(dist, "get_world_size", lambda group: 1)
+    monkeypatch.setattr(
+        dist,
+        "all_gather_into_tensor",
+        lambda *tensors, **options: SimpleNamespace(get_future=lambda: pending),
+    )
+    bucket: Any = SimpleNamespace(buffer=lambda: given, index=lambda: 0)
+    group: Any = Group()
+    future = quantised_hook(QuantisedState(ErrorFeedback(FORMS["int8"]), group), bucket)
+    mention = weakref.ref(group)
+    del group
+    assert mention() is None
+    assert not future.done()

@@ -1,8 +1,6 @@
 """The plain step that cases of suite `mitigations` share: when it is kept, how it begins anew."""
 
 import weakref
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 # ruff: noqa: E402 - without torch this module is skipped before it imports it
@@ -10,7 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import torch.distributed as dist
 from torch import nn
 
 from commwall.schema.case import Windows
@@ -110,15 +107,7 @@ class Line:
     def update(self, loss: torch.Tensor) -> None: ...
 
 
-@pytest.fixture
-def _alone(tmp_path: Path) -> Iterator[None]:
-    store = dist.FileStore(str(tmp_path / "store"), 1)
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
-
-
-@pytest.mark.usefixtures("_alone")
+@pytest.mark.usefixtures("lone_group")
 def test_no_step_after_the_first_ten_is_one_that_ddp_times() -> None:
     trainee: Any = Line()
     exchanged = _ExchangedStep(trainee, Mitigation.model_construct(), 2**20, None)

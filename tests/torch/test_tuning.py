@@ -1,7 +1,6 @@
 """The tuner with real launches: two combinations on a slow emulated link."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 # ruff: noqa: E402 - without torch this module is skipped before it imports it
@@ -9,7 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import torch.distributed as dist
 from launching import emulated, request
 from torch import nn
 
@@ -78,15 +76,7 @@ TEXTS = [
 ]
 
 
-@pytest.fixture
-def _alone(tmp_path: Path) -> Iterator[None]:
-    store = dist.FileStore(str(tmp_path / "store"), 1)
-    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
-
-
-@pytest.mark.usefixtures("_alone")
+@pytest.mark.usefixtures("lone_group")
 @pytest.mark.parametrize("mitigation", TEXTS, ids=lambda own: own.words)
 def test_the_code_that_is_told_trains(mitigation: Mitigation) -> None:
     case = StepCase(

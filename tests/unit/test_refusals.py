@@ -40,7 +40,7 @@ def test_ctrl_c_ends_a_verb_in_one_line(
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(gzip.compress(b"NCCL INFO"), "gunzip"), (b"\x89PNG\r\n\x1a\n\0", "paste the text")],
+    [(gzip.compress(b"NCCL INFO", mtime=0), "gunzip"), (b"\x89PNG\r\n\x1a\n\0", "paste the text")],
 )
 def test_a_file_that_is_no_text_says_what_to_do(
     content: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

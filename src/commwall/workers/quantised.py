@@ -128,14 +128,15 @@ def quantised_hook(
     state: QuantisedState, bucket: dist.GradBucket
 ) -> torch.futures.Future[torch.Tensor]:
     """DDP's hook for a full bucket: exchange it quantised, and fill it with the mean."""
-    values = bucket.buffer()
-    code = state.feedback.encode(bucket.index(), values)
+    # A thread of the group frees what follows, and must not be the last to mention the group.
+    feedback, values = state.feedback, bucket.buffer()
+    code = feedback.encode(bucket.index(), values)
     ranks = dist.get_world_size(state.group)
     codes = torch.empty((ranks, code.numel()), dtype=torch.uint8, device=code.device)
     work = dist.all_gather_into_tensor(codes.view(-1), code, group=state.group, async_op=True)
 
     def decoded(_: torch.futures.Future[torch.Tensor]) -> torch.Tensor:
-        return values.copy_(state.feedback.mean(codes, values))
+        return values.copy_(feedback.mean(codes, values))
 
     future: torch.futures.Future[torch.Tensor] = work.get_future().then(decoded)
     return future
