@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 KEPT: list[Any] = []
-"""Groups that were ended. A thread of the group may free a hook of DDP, and with it the last mention
-of the group; it would then wait for its own end, and abort the process."""
+"""Groups that were ended. A thread of the group may free a hook of DDP, and with it the last
+mention of the group; it would then wait for its own end, and abort the process."""
 
 
 @pytest.fixture(scope="module")
