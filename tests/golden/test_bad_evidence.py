@@ -141,7 +141,8 @@ def test_a_doubt_about_energy_takes_the_energy_alone(tmp_path: Path, name: MarkN
     assert Quantity("throughput_samples_per_s") in cell.derived.values
     for metric in ("energy_j_per_sample", "energy_efficiency_samples_per_wh", "mean_power_w"):
         found = cell.derived.absent.get(Quantity(metric))
-        assert found == ("as a test says" if name == "energy_doubtful" else None)
+        doubt = "two ways to read the energy disagree (as a test says)"
+        assert found == (doubt if name == "energy_doubtful" else None)
 
 
 def test_where_no_round_compares_the_verdict_says_why(tmp_path: Path) -> None:

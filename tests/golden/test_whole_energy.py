@@ -57,7 +57,7 @@ def doubtful(golden: Record) -> Record:
         lambda s: s.model_copy(update={"values": tuple(v / 2 for v in s.values)})
         if s.metric == "energy_j" else s,
     )  # fmt: skip
-    return halved.model_copy(update={"marks": (DOUBT,)})
+    return halved.model_copy(update={"marks": (DOUBT, DOUBT)})
 
 
 def analysed(root: Path, change: Change, *platforms: str) -> Analysis:
@@ -78,7 +78,7 @@ def verdict(analysis: Analysis, quantity: Quantity) -> Verdict:
         (without_rank_1("energy_j"), "energy_j is of 1 of 2 GPUs only"),
         (without_rank_1("energy_j", "power_w"), "energy_j is of 1 of 2 GPUs only"),
         (nothing_counted, "energy_j is not above zero"),
-        (doubtful, DETAIL),
+        (doubtful, f"two ways to read the energy disagree ({DETAIL})"),
     ],
 )
 def test_energy_that_lacks_a_part_is_absent_everywhere(

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from commwall.analysis.values.idle import IdlePowers, gpu_of
 from commwall.analysis.values.readings import by_rank, slowest_rank, window_samples
-from commwall.language.translate import clauses
+from commwall.language.translate import clauses, tr
 from commwall.schema.case import Leg
 from commwall.schema.device_metrics import POWER_AVERAGED_S
 from commwall.schema.record import Record
@@ -96,7 +96,10 @@ def domains(record: Record, told: Iterable[int | None]) -> list[int | None]:
 def energy_doubt(record: Record, leg: Leg) -> str | None:
     """What contradicts the energy of a leg, by the record's marks; None if nothing does."""
     seen = [m.detail for m in record.marks if m.name == ENERGY_DOUBTFUL and m.leg in (leg, None)]
-    return clauses(seen) if seen else None
+    if not seen:
+        return None
+    details = clauses(dict.fromkeys(seen))
+    return tr("two ways to read the energy disagree ({details})", details=details)
 
 
 def _together(single: tuple[EnergyUse, ...]) -> EnergyUse:
