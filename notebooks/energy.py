@@ -52,13 +52,13 @@ energy.parts_table(page)
 # %% [markdown]
 # ## Power
 # From the energy counter over the timed window, beside it what the driver says when polled and
-# what the GPUs take before the launch.
+# what the GPUs take idle: the lowest power that was seen before a launch.
 
 # %%
 picture(
     energy.power_figure(page.tables, page.looks),
-    "Power of all GPUs of a launch: bar = by the counter, open mark = polled, dash = before the "
-    "launch; medians over rounds.",
+    "Power of all GPUs of a launch: bar = by the counter, open mark = polled, dash = idle; "
+    "medians over rounds.",
 )
 
 # %%
@@ -67,7 +67,7 @@ energy.energy_table(page)
 # %%
 picture(
     power_trace.trace_figure(page.tables, page.looks),
-    "Polled power of all GPUs together in one round; dotted = before the launch. The driver "
+    "Polled power of all GPUs together in one round; dotted = idle. The driver "
     "averages over about a second, so that the beginning of a window still shows the rest before.",
 )
 

@@ -12,6 +12,7 @@ import pytest
 from commwall.analysis.mitigations import table
 from commwall.analysis.scaling import tables
 from commwall.analysis.tables import breakeven, census, columns
+from commwall.analysis.values import energy_values
 from commwall.analysis.values.training import FORMULAS
 from commwall.report.pages import GENERAL_PAGES, PAGES
 from commwall.schema.metrics import METRICS
@@ -98,6 +99,7 @@ def test_what_is_not_there_is_caught() -> None:
 def test_every_formula_of_training_is_explained() -> None:
     text = text_of(DOCS / "method.md")
     derived = {formula.metric_id for formula in FORMULAS}
+    derived |= {*energy_values.FORMULAS, *energy_values.FORMULAS_ABOVE_IDLE}
     assert {each for each in derived if f"`{each}`" not in text} == set()
     rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     assert {each for each in rows if each not in METRICS} == set()

@@ -7,7 +7,7 @@ time ratios direct / staged of 0.5, 0.5 / 0.9 and 0.5 x 0.9, whose geometric mea
 |---|---|---|
 | power of both GPUs by the counter [W] | 600 | 400 |
 | polled [W] | 588, 2 % less | 392 |
-| before the launch [W] | 200 | 200 |
+| idle, the lowest before a launch [W] | 200 | 200 |
 | energy per sample in round 1 [J] | 600 x 0.1 / 8 = 7.5 | 400 x 0.2 / 8 = 10 |
 | above idle [J] | 400 x 0.1 / 8 = 5 | 200 x 0.2 / 8 = 5 |
 | memory in use in round 1 | 0.5 | 0.25 |
@@ -44,6 +44,8 @@ POWER_W = {DIRECT: 300.0, STAGED: 200.0, AGAIN: 300.0}
 POLLED = (0.94, 0.99, 1.0, 0.99)
 """Readings relative to the counter; their mean is 0.98."""
 IDLE_W = 100.0
+TO_REST_W = (130.0, 127.0, 104.0, IDLE_W)
+"""Of one GPU before a launch."""
 STEP_BYTES = 0.24e12
 NOMINAL = 4.8e12
 WIRE_BYTES = 5 * 2**30
@@ -136,7 +138,7 @@ def _series(name: str, full_ms: float) -> Iterable[Series]:
         yield _of("energy_j", "J", rank, (power_w * window_s,))
         yield _of("power_w", "W", rank, tuple(power_w * part for part in POLLED))
         yield _of("power_time_s", "s", rank, tuple(1 + window_s * k / 5 for k in range(4)))
-        yield Series(metric="idle_power_w", unit="W", rank=rank, values=(99.0, IDLE_W, 130.0))
+        yield Series(metric="idle_power_w", unit="W", rank=rank, values=TO_REST_W)
         yield _of("dram_active_share", "1", rank, (share - 0.1, share + 0.1))
         yield _of("sm_active_share", "1", rank, (0.4, 0.8))
         yield _of("tensor_active_share", "1", rank, (0.2, 0.4))

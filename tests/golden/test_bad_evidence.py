@@ -124,8 +124,25 @@ def test_a_mark_keeps_its_round_out_or_is_only_told(tmp_path: Path, name: MarkNa
 
     analysis = _analysis(tmp_path, _only(SLOW, 4, marked))
     assert analysis.primary[0].rounds == ((1, 2, 3, 5) if keeps_out else (1, 2, 3, 4, 5))
-    (line,) = (gap for gap in analysis.gaps if "as a test says" in str(gap))
+    line, *values = (gap for gap in analysis.gaps if "as a test says" in str(gap))
     assert line.kind == ("record" if keeps_out else "mark")
+    doubtful = name == "energy_doubtful"
+    assert [gap.kind for gap in values] == ["value"] * doubtful
+
+
+@pytest.mark.parametrize("name", get_args(MarkName))
+def test_a_doubt_about_energy_takes_the_energy_alone(tmp_path: Path, name: MarkName) -> None:
+    def marked(record: Record) -> Record:
+        mark = Mark(name=name, leg="full", detail="as a test says")
+        return record.model_copy(update={"marks": (mark,)})
+
+    cells = _analysis(tmp_path, _only(FAST, 4, marked)).cells
+    (cell,) = (c for c in cells if _of_platform(c, FAST) and c.record.id.round == 4)
+    assert Quantity("throughput_samples_per_s") in cell.derived.values
+    for metric in ("energy_j_per_sample", "energy_efficiency_samples_per_wh", "mean_power_w"):
+        found = cell.derived.absent.get(Quantity(metric))
+        doubt = "two ways to read the energy disagree (as a test says)"
+        assert found == (doubt if name == "energy_doubtful" else None)
 
 
 def test_where_no_round_compares_the_verdict_says_why(tmp_path: Path) -> None:

@@ -79,8 +79,9 @@ def test_idle_power_of_other_gpus_than_those_with_energy_tells_nothing() -> None
         for s in golden.series
     )
     absent = derive(golden.model_copy(update={"series": series})).absent
-    assert "not of the same GPUs" in absent[Quantity("energy_above_idle_j_per_sample")]
-    assert "not of the same GPUs" in absent[Quantity("efficiency_above_idle_samples_per_wh")]
+    of_one = "idle_power_w is of 1 of 2 GPUs only"
+    assert absent[Quantity("energy_above_idle_j_per_sample")] == of_one
+    assert absent[Quantity("efficiency_above_idle_samples_per_wh")] == of_one
 
 
 def test_mfu_is_the_share_of_the_peak() -> None:

@@ -40,7 +40,7 @@ def times(metric: str, factor: float, platform: str) -> Callable[[Record], Recor
 @pytest.mark.parametrize(
     ("table", "metric", "factor", "platform", "words"),
     [
-        (energy_table, "idle_power_w", 1.2, STAGED, "before its launches the GPUs took 200 W to"),
+        (energy_table, "idle_power_w", 1.2, STAGED, "one GPU before them was 100 W to 120 W. The"),
         (use_table, "pcie_received_bytes_per_s", 5000, DIRECT, "5.00 GB/s received over PCIe is"),
     ],
 )

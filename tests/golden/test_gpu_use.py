@@ -26,7 +26,8 @@ from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.derive import derive
 from commwall.analysis.values.derived import Derived
-from commwall.analysis.values.energy import energy_uses
+from commwall.analysis.values.energy import EnergyUse, energy_uses
+from commwall.analysis.values.idle import idle_powers_w
 from commwall.records.hardware import read_hardware
 from commwall.report.gpu_use import disturbance_table
 from commwall.report.page import open_page
@@ -42,6 +43,10 @@ PER_WH = Quantity("efficiency_above_idle_samples_per_wh")
 
 def values(platform: str, round_: int = 1) -> dict[Quantity, float]:
     return derive(record(platform, round_), PEAKS).values
+
+
+def uses(golden: Record) -> tuple[EnergyUse, ...]:
+    return energy_uses(golden, idle_powers_w([golden]))
 
 
 def without(golden: Record, drop: Callable[[Series], bool], *gaps: Gap) -> Derived:
@@ -78,7 +83,7 @@ def test_a_step_moves_the_same_bytes_however_long_it_takes() -> None:
 
 
 def test_energy_of_each_gpu_and_of_both() -> None:
-    first, second, both = energy_uses(record(DIRECT, 1))
+    first, second, both = uses(record(DIRECT, 1))
     assert (first.rank, second.rank, both.rank) == (0, 1, None)
     assert (first.energy_j, both.energy_j, both.samples) == (150, 300, 40)
     assert (first.power_w, both.power_w) == pytest.approx((300, 600))
@@ -93,7 +98,7 @@ def test_power_of_the_second_before_the_window_is_not_the_windows() -> None:
         s.model_copy(update={"values": (0.2, 0.9, *s.values[2:])}) if s.metric == "power_time_s"
         else s for s in golden.series
     )  # fmt: skip
-    *_, both = energy_uses(golden.model_copy(update={"series": early}))
+    *_, both = uses(golden.model_copy(update={"series": early}))
     assert both.polled_power_w == pytest.approx(600 * (1.0 + 0.99) / 2)
 
 
@@ -106,7 +111,7 @@ def test_one_gpu_without_energy_leaves_no_sum() -> None:
     told = without(golden, lambda s: s.metric == "energy_j" and s.rank == 1, reason)
     assert told.absent[ENERGY_PER_SAMPLE] == reason.reason
     kept = tuple(s for s in golden.series if s.metric != "energy_j" or s.rank == 0)
-    one, other, both = energy_uses(golden.model_copy(update={"series": kept}))
+    one, other, both = uses(golden.model_copy(update={"series": kept}))
     assert (one.energy_j, other.energy_j, both.energy_j) == (150, None, None)
     assert both.polled_power_w == pytest.approx(588)
     assert both.polled_difference is None
@@ -126,7 +131,7 @@ def test_gpus_that_take_less_than_idle_have_no_samples_per_watt_hour() -> None:
     )
     found = derive(golden.model_copy(update={"series": hot}), PEAKS)
     assert found.values[ABOVE_IDLE] == pytest.approx(0)
-    assert found.absent[PER_WH] == "the GPUs took no more than before the launch"
+    assert found.absent[PER_WH] == "the GPUs took no more than idle"
 
 
 def test_what_is_absent_says_why() -> None:

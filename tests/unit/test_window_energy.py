@@ -1,25 +1,46 @@
 """Energy of the windows of a case that trains: legs apart, one value a window."""
 
+from collections.abc import Mapping
+
+import pytest
+
 from commwall.host.link_counters import LinkTraffic
 from commwall.host.meter import Metered
 from commwall.measure.window_energy import energy_of, states_of
 from commwall.schema.case import Leg
 from commwall.schema.result import CaseResult, Gap, Mark, Series, Window
 
+STUCK = "GPU of rank 1: the counter stood still"
+
 
 class Meter:
-    """Two GPUs that take 1 and 2 J a nanosecond, and tell their clock."""
+    """Two GPUs that take 1 and 2 J a nanosecond, and tell their clock.
+
+    Args:
+        stuck_ns: windows that begin then do not have the energy of these ranks.
+        doubtful_ns: windows that begin then have it doubted.
+    """
+
+    def __init__(
+        self, stuck_ns: Mapping[int, tuple[int, ...]] = {}, doubtful_ns: tuple[int, ...] = ()
+    ) -> None:
+        self._stuck_ns, self._doubtful_ns = stuck_ns, doubtful_ns
 
     def found(self, start_ns: int, end_ns: int) -> Metered:
-        joule = float(end_ns - start_ns)
+        joule, stuck = float(end_ns - start_ns), self._stuck_ns.get(start_ns, ())
         energies = tuple(
             Series(metric="energy_j", unit="J", leg="full", rank=rank, values=(joule * (rank + 1),))
             for rank in (0, 1)
+            if rank not in stuck
         )
         clock = Series(
             metric="sm_clock_hz", unit="Hz", leg="full", rank=0, values=(float(start_ns),)
         )
-        return Metered((*energies, clock))
+        capped = Mark(name="power_capped", leg="full", detail=f"at {start_ns}")
+        doubt = Mark(name="energy_doubtful", leg="full", detail=f"at {start_ns}")
+        marks = (capped, doubt) if start_ns in self._doubtful_ns else (capped,)
+        gaps = (Gap(what="energy_j", reason=STUCK),) if stuck else ()
+        return Metered((*energies, clock), marks, (Gap(what="power_w", reason="none"), *gaps))
 
     def disturbances(self, start_ns: int, end_ns: int, leg: Leg | None) -> tuple[Mark, ...]:
         return ()
@@ -37,15 +58,55 @@ def result(*windows: tuple[Leg, int, int]) -> CaseResult:
     return CaseResult(case="case", status="ok", windows=own)
 
 
+TURNS = result(("full", 0, 10), ("mitigated", 10, 25), ("mitigated", 25, 45), ("full", 45, 75))
+FULL = {("full", 0): (10, 30), ("full", 1): (20, 60)}
+MITIGATED = {("mitigated", 0): (15, 20), ("mitigated", 1): (30, 40)}
+
+
+def energies(found: Metered) -> dict[tuple[Leg | None, int | None], tuple[float, ...]]:
+    return {(s.leg, s.rank): s.values for s in found.series if s.metric == "energy_j"}
+
+
 def test_blocks_in_turns_have_one_value_each() -> None:
-    turns = result(("full", 0, 10), ("mitigated", 10, 25), ("mitigated", 25, 45), ("full", 45, 75))
-    found = energy_of(Meter(), turns).series
-    energies = {(s.leg, s.rank): s.values for s in found if s.metric == "energy_j"}
-    assert energies == {
-        ("full", 0): (10, 30), ("full", 1): (20, 60),
-        ("mitigated", 0): (15, 20), ("mitigated", 1): (30, 40),
-    }  # fmt: skip
-    assert [s.values for s in found if s.metric == "sm_clock_hz"] == [(0.0,)]
+    found = energy_of(Meter(), TURNS)
+    assert energies(found) == FULL | MITIGATED
+    assert [s.values for s in found.series if s.metric == "sm_clock_hz"] == [(0.0,)]
+
+
+@pytest.mark.parametrize(
+    ("stuck_ns", "kept", "place"),
+    [
+        ({0: (1,)}, MITIGATED, "leg full, window 1 of 2"),
+        ({45: (1,)}, MITIGATED, "leg full, window 2 of 2"),
+        ({25: (0, 1)}, FULL, "leg mitigated, window 2 of 2"),
+        ({10: (1,), 25: (1,)}, FULL, "leg mitigated, window 1 of 2"),
+    ],
+)
+def test_a_leg_of_which_one_window_lacks_energy_has_none(
+    stuck_ns: dict[int, tuple[int, ...]],
+    kept: dict[tuple[Leg, int], tuple[float, ...]],
+    place: str,
+) -> None:
+    found = energy_of(Meter(stuck_ns), TURNS)
+    assert energies(found) == kept
+    reasons = [gap.reason for gap in found.gaps if gap.what == "energy_j"]
+    assert reasons == [f"{place}: {STUCK}"]
+    assert [gap.what for gap in found.gaps] == ["power_w", "energy_j"]
+
+
+def test_where_no_window_has_energy_the_meters_own_words_stand() -> None:
+    meter = Meter(dict.fromkeys((0, 10, 25, 45), (0, 1)))
+    assert energy_of(meter, TURNS) == meter.found(0, 10)
+
+
+def test_a_doubt_of_any_window_is_kept_with_its_leg() -> None:
+    found = energy_of(Meter(doubtful_ns=(0, 25, 45)), TURNS).marks
+    assert [(mark.name, mark.leg, mark.detail) for mark in found] == [
+        ("power_capped", "full", "at 0"),
+        ("energy_doubtful", "full", "at 0"),
+        ("energy_doubtful", "mitigated", "at 25"),
+        ("energy_doubtful", "full", "at 45"),
+    ]
 
 
 def test_a_training_case_has_the_meters_own_words() -> None:

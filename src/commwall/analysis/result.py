@@ -14,6 +14,7 @@ from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.steps.predictions import StepModels, model_steps
 from commwall.analysis.values.cells import Cell, read_cells
 from commwall.analysis.values.clocks import highest_clock_hz
+from commwall.analysis.values.idle import IdlePowers, idle_powers_w
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed, decompose
 from commwall.analysis.verdicts.judging import Verdict, judge, primary
 from commwall.analysis.verdicts.pairs import Pairing, pairings, pooled
@@ -89,6 +90,11 @@ class Analysis:
     def highest_clock_hz(self) -> float | None:
         """Highest clock of a GPU's processors in any record [Hz]; None if none was read."""
         return highest_clock_hz(self.evidence.records)
+
+    @cached_property
+    def idle_w(self) -> IdlePowers:
+        """Idle power of each GPU [W]."""
+        return idle_powers_w(self.evidence.records)
 
     @property
     def primary(self) -> tuple[Verdict, ...]:

@@ -3,7 +3,7 @@
 Layer: report. Reads and writes no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from commwall.analysis.tables.energy_parts import PARTS
 from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.idle import lowest_before_launches_w
 from commwall.language.translate import around_text, quantity_text, tr, tr_later
 from commwall.report.figures import Looks, emulated_in, nothing
 from commwall.report.html import (
@@ -33,13 +34,17 @@ from commwall.report.style import (
     value_axis,
 )
 from commwall.schema.metrics import METRICS
+from commwall.schema.record import Record
 from commwall.schema.units import significant
 
 COUNTED, POLLED, IDLE = "power_w", "polled_power_w", "idle_power_w"
 KINDS = (COUNTED, POLLED, IDLE)
 ENERGIES = ("energy_j_per_sample", "energy_above_idle_j_per_sample")
 REST_APART = 0.05
-"""Powers before launches that differ by more are of GPUs that were not at rest [1]. Chosen."""
+"""Launches of a GPU with lowest powers farther apart did not all begin at rest [1]. Chosen."""
+IDLE_WORDS = tr_later(
+    "Idle is the lowest power of each GPU before any launch of the campaign, whatever its link."
+)
 MLPERF_RULE = tr_later(
     "NVSwitch, NVLink's cables and network adapters are missing, and no estimate stands in for "
     "them. MLPerf Training bills an interconnect that is not measured with its highest specified "
@@ -55,8 +60,8 @@ NOT_COUNTED = (
     ),
     tr_later("Where a step waits for the host, the energy of waiting is in the numbers."),
     tr_later(
-        "Idle power is read just before a launch; after other work a GPU may not have come to "
-        "rest, and what is above idle is then too small."
+        "Idle power is the lowest that each GPU was seen to draw before a launch. One that had not "
+        "come to rest even then draws less at rest: energy above idle is a lower bound."
     ),
 )
 
@@ -132,7 +137,7 @@ def _room_text(energy: Any) -> str:
 
 
 def power_figure(tables: Tables, looks: Looks) -> Figure:
-    """Power of all GPUs of a launch by the counter, polled and before the launch."""
+    """Power of all GPUs of a launch by the counter, polled and idle."""
     power = powers(tables)
     if power.empty:
         return nothing(tr("Power: no value, see the gaps"))
@@ -162,27 +167,26 @@ def energy_table(page: Page) -> Html:
         "All counted domains together, medians of the rounds. Polled is the mean of the driver's "
         "readings from the first second on, the difference relative to the counter."
     )
+    if whole[IDLE].notna().any():
+        words = tr("{first} {second}", first=words, second=tr(IDLE_WORDS))
     parts = [_energy_rows(whole, words)]
     each = _medians(page.tables, whole=False)
     if each["rank"].notna().any():
         shown = _energy_rows(each, tr("Each GPU by itself, medians of the rounds."))
         parts.append(folded(tr("Energy and power of each GPU"), shown))
-    return joined([*parts, *map(paragraph, _idle_texts(page.tables))])
+    return joined([*parts, *map(paragraph, _idle_texts(page.analysis.evidence.records))])
 
 
-def _idle_texts(tables: Tables) -> Iterator[str]:
-    """Where launches of one round began with GPUs that had not come to rest alike."""
-    own = tables.energy[tables.energy["admitted"] & tables.energy["rank"].isna()]
-    ends = own.groupby("round")[IDLE].agg(["min", "max"]).dropna()
-    apart = ends[ends["max"] > (1 + REST_APART) * ends["min"]]
-    for round_, least, most in apart.itertuples():
+def _idle_texts(records: Iterable[Record]) -> Iterator[str]:
+    """How far launches began apart from each other, of the GPU of which it is most."""
+    lowest = lowest_before_launches_w(records).values()
+    own = max(lowest, key=lambda own: max(own) / min(own), default=[])
+    if own and max(own) > (1 + REST_APART) * min(own):
         yield tr(
-            "Round {round}: before its launches the GPUs took {least} to {most}, since they had "
-            "not come to rest. Values above idle differ by that between platforms, whatever the "
-            "link; energy per sample does not.",
-            round=round_,
-            least=quantity_text(least, "W"),
-            most=quantity_text(most, "W"),
+            "Not every launch began at rest: the lowest power of one GPU before them was {least} "
+            "to {most}. The least counts as its idle power, for all launches.",
+            least=quantity_text(min(own), "W"),
+            most=quantity_text(max(own), "W"),
         )
 
 
@@ -198,7 +202,8 @@ def _medians(tables: Tables, *, whole: bool) -> pd.DataFrame:
     keys = ["case", "platform", "label", "emulated", "rank"]
     groups = own.groupby(keys, sort=False, dropna=False)
     result = groups[[*ENERGIES, *KINDS, "polled_difference_percent"]].median()
-    return result.assign(n=groups.size()).reset_index()
+    known = groups[[COUNTED, POLLED]].count().max(axis="columns")
+    return result.assign(n=known).reset_index()
 
 
 def _energy_rows(medians: pd.DataFrame, caption: str) -> Html:
@@ -216,7 +221,7 @@ def _energy_rows(medians: pd.DataFrame, caption: str) -> Html:
         for line in lines
     ]
     heads = (tr("case"), tr("platform"), tr("energy per sample"), tr("above idle"),
-             tr("power by the counter"), tr("polled"), tr("before the launch"),
+             tr("power by the counter"), tr("polled"), tr("idle"),
              tr("polled against counter"), tr("n"))  # fmt: skip
     return table(heads, rows, caption)
 

@@ -17,7 +17,7 @@ MARK_WORDS: Mapping[MarkName, str] = {
         "the link's"
     ),
     "warmup_not_settled": tr_later("the step time still moved when the warm-up was given up"),
-    "energy_doubtful": tr_later("two ways to read the energy disagree"),
+    "energy_doubtful": tr_later("two ways to read the energy disagree, so that neither counts"),
     "link_degraded": tr_later("a device's link to the host ran below what it can"),
     "compiled_anew": tr_later(
         "kernels were compiled in this very launch, and may differ from another's"

@@ -19,6 +19,7 @@ from commwall.schema.metrics import METRICS
 POWER, TIME, IDLE = "power_w", "power_time_s", "idle_power_w"
 NO_TIMES = tr_later("Power over time: the records do not say when power was read")
 NO_POWER = tr_later("Power over time: power was not polled")
+NOT_OF_ALL = tr_later("Power over time: no usable round has that of all GPUs without a doubt")
 LEGEND_IN = 1.0
 """Room for title and legend [inch]."""
 LINES = ("-", "--", "-.", ":")
@@ -30,7 +31,10 @@ def trace_figure(tables: Tables, looks: Looks) -> Figure:
     power = raw[raw["metric"] == POWER]
     if power.empty:
         return nothing(tr(NO_POWER))
-    traces = list(_traces(tables))
+    whole = _whole(tables)
+    if whole.empty:
+        return nothing(tr(NOT_OF_ALL))
+    traces = list(_traces(raw, whole))
     if not traces:
         return nothing(tr(NO_TIMES))
     shown = pd.concat(traces)
@@ -51,11 +55,16 @@ def trace_figure(tables: Tables, looks: Looks) -> Figure:
     return figure
 
 
-def _traces(tables: Tables) -> Iterator[pd.DataFrame]:
+def _whole(tables: Tables) -> pd.DataFrame:
+    """Rounds that count and have the polled power of all GPUs, with their idle power."""
+    own = tables.energy
+    own = own[own["admitted"] & own["rank"].isna() & own["polled_power_w"].notna()]
+    return own[["platform", "case", "round", IDLE]]
+
+
+def _traces(raw: pd.DataFrame, whole: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Summed power over time, of each case in the first round that most platforms can show."""
-    raw, energy = tables.measurements, tables.energy
-    used = energy[energy["admitted"]][["platform", "case", "round"]].drop_duplicates()
-    own = raw[raw["metric"].isin([POWER, TIME, IDLE])].merge(used, on=list(used.columns))
+    own = raw[raw["metric"].isin([POWER, TIME])].merge(whole, on=["platform", "case", "round"])
     for _, of_case in own.groupby("case", sort=False):
         platforms = of_case.groupby("round")["platform"].nunique()
         shown = of_case[of_case["round"] == platforms.idxmax()]
@@ -69,7 +78,7 @@ def _trace(lines: pd.DataFrame) -> pd.DataFrame | None:
     """Power of all GPUs at the readings of the first one; None where a time is not known."""
     total: np.ndarray | None = None
     grid: np.ndarray | None = None
-    for _, of_rank in lines[lines["metric"] != IDLE].groupby("rank", sort=True):
+    for _, of_rank in lines.groupby("rank", sort=True):
         readings = of_rank.pivot(index="step", columns="metric", values="value")
         if not {POWER, TIME} <= set(readings.columns):
             return None
@@ -79,14 +88,13 @@ def _trace(lines: pd.DataFrame) -> pd.DataFrame | None:
         total = own if total is None else total + own
     if total is None:
         return None
-    idle = lines[lines["metric"] == IDLE].groupby("rank")["value"].median().sum(min_count=1)
-    fixed = lines[["platform", "label", "emulated", "case", "round"]].iloc[0].to_dict()
-    return pd.DataFrame({**fixed, "time_s": grid, "power_w": total, "idle_power_w": idle})
+    fixed = lines[["platform", "label", "emulated", "case", "round", IDLE]].iloc[0].to_dict()
+    return pd.DataFrame({**fixed, "time_s": grid, "power_w": total})
 
 
 def _draw(axes: Axes, line: pd.DataFrame, look: Look, style: str) -> None:
-    """The trace, and dotted what the GPUs took before the launch."""
+    """The trace, and dotted what all GPUs take idle, where it is known of all."""
     axes.plot(line["time_s"], line["power_w"], style, color=look.color, linewidth=1.6)
-    idle = line["idle_power_w"].iloc[0]
+    idle = line[IDLE].iloc[0]
     if not pd.isna(idle):
         axes.axhline(idle, color=look.color, linestyle=":", linewidth=1)

@@ -66,8 +66,9 @@ USE_METRICS = (
         "J/sample",
         "lower",
         "energy per sample above idle",
-        "As energy_j_per_sample without what the same GPUs would have taken idle: median "
-        "idle_power_w of each, times the time of the steps.",
+        "As energy_j_per_sample without what the same GPUs would have taken idle: the lowest "
+        "idle_power_w of each before any launch of the campaign, times the time of the steps. A "
+        "lower bound: a GPU that had not come to rest even then draws less at rest.",
         DESIGN,
     ),
     _derived(
@@ -75,7 +76,7 @@ USE_METRICS = (
         "sample/Wh",
         "higher",
         "samples per watt-hour above idle",
-        "3600 / energy_above_idle_j_per_sample.",
+        "3600 / energy_above_idle_j_per_sample; so an upper bound.",
         DESIGN,
     ),
     _derived(

@@ -261,11 +261,12 @@ relative to the other side, negative where the interval reaches beyond 1, empty 
 `mean` is geometric for positive quantities, as `ratio` is. `bound` is false where the CPU under
 the emulated link set the time. `rate_ratio` is the own rate over that of nccl-tests. `rank` is
 empty in `energy` where all counted domains stand together, in `traffic` where nothing was counted.
-`uncounted_power_w` would make up for the difference in energy. `throttled`, `contended`,
-`link_degraded` and `power_capped` count records with that mark; readings of all records count
-there. `at_power_limit` counts those whose power limit kept the clocks of leg `full` down, by the
-mark or, before that was given, by power and clocks; `sm_clock_mean_hz` is that of the slowest GPU
-in leg `full`, `sm_clock_highest_hz` the highest reading of the campaign."""
+`idle_power_w` is the lowest of each GPU before any launch of the campaign. `uncounted_power_w`
+would make up for the difference in energy. `throttled`, `contended`, `link_degraded` and
+`power_capped` count records with that mark; readings of all records count there. `at_power_limit`
+counts those whose power limit kept the clocks of leg `full` down, by the mark or, before that was
+given, by power and clocks; `sm_clock_mean_hz` is that of the slowest GPU in leg `full`,
+`sm_clock_highest_hz` the highest reading of the campaign."""
 
 DESCRIPTIONS = {
     "ratios": tr_later("one verdict per comparison, case and quantity"),

@@ -104,7 +104,7 @@ def energy_rows(analysis: Analysis) -> Iterator[Row]:
         record = cell.record
         if FULL_STEP in cell.derived.values:
             place = {**platform_columns(record, analysis), **round_columns(record)}
-            for use in energy_uses(record):
+            for use in energy_uses(record, analysis.idle_w):
                 yield {**place, **_columns(use), "admitted": not cell.refusals}
 
 

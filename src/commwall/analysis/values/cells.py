@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from commwall.analysis.values.clocks import highest_clock_hz
 from commwall.analysis.values.derive import derive
 from commwall.analysis.values.derived import Derived
+from commwall.analysis.values.idle import idle_powers_w
 from commwall.records.admit import refusals
 from commwall.records.comparable import not_as_planned
 from commwall.records.evidence import Evidence
@@ -28,11 +29,11 @@ class Cell:
 
 def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:
     """One cell for every readable record; one that was not measured as planned is refused."""
-    highest_hz = highest_clock_hz(evidence.records)
+    highest_hz, idle_w = highest_clock_hz(evidence.records), idle_powers_w(evidence.records)
     return tuple(
         Cell(
             record,
-            derive(record, peaks, highest_hz),
+            derive(record, peaks, highest_hz, idle_w),
             (*_not_planned(record, evidence), *refusals(record)),
         )
         for record in evidence.records

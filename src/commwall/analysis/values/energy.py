@@ -3,13 +3,19 @@
 Layer: analysis. Reads no file. A domain is the GPU of a rank, or all domains of a CPU in one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
+from commwall.analysis.values.idle import IdlePowers, gpu_of
 from commwall.analysis.values.readings import by_rank, slowest_rank, window_samples
+from commwall.language.translate import clauses, tr
+from commwall.schema.case import Leg
 from commwall.schema.device_metrics import POWER_AVERAGED_S
 from commwall.schema.record import Record
+from commwall.schema.result import MarkName
+
+ENERGY_DOUBTFUL: MarkName = "energy_doubtful"
 
 
 @dataclass(frozen=True)
@@ -23,11 +29,12 @@ class EnergyUse:
     samples: int
     """Of all ranks together."""
     energy_j: float | None
-    """By the counter; None where a domain has none [J]."""
+    """By the counter; None where a domain has none, or the mark says that it is doubtful [J]."""
     polled_power_w: float | None
-    """Mean of the polled readings, which are of the second before, from the first second on [W]."""
+    """Mean of the polled readings, which are of the second before, from the first second on; None
+    as energy is, since nobody knows which of the two is wrong [W]."""
     idle_power_w: float | None
-    """Median of the readings before the launch [W]."""
+    """The lowest reading of the campaign's before a launch [W]."""
 
     @property
     def power_w(self) -> float | None:
@@ -49,33 +56,50 @@ class EnergyUse:
         return self.energy_j - self.idle_power_w * self.window_s
 
 
-def energy_uses(record: Record) -> tuple[EnergyUse, ...]:
-    """Every domain of a training record, then all together; nothing without steps or readings."""
+def energy_uses(record: Record, idle_w: IdlePowers) -> tuple[EnergyUse, ...]:
+    """Every domain of a training record, then all together; nothing without steps or readings.
+
+    Args:
+        record: of suite training.
+        idle_w: of the campaign's GPUs.
+    """
     window_s, samples = sum(slowest_rank(record, "full")), window_samples(record)
-    counted, polled, times, idle = (
-        by_rank(record, metric)
-        for metric in ("energy_j", "power_w", "power_time_s", "idle_power_w")
+    counted, polled, times = (
+        by_rank(record, metric) for metric in ("energy_j", "power_w", "power_time_s")
     )
-    ranks = list(dict.fromkeys((*counted, *polled)))
+    ranks = domains(record, (*counted, *polled))
     if not ranks or window_s <= 0:
         return ()
+    if energy_doubt(record, "full"):
+        counted, polled = {}, {}
     single = tuple(
         EnergyUse(
             rank=rank,
             window_s=window_s,
             samples=samples,
-            energy_j=sum(counted[rank]) if rank in counted else None,
+            energy_j=_counted_j(counted.get(rank, ())),
             polled_power_w=_polled_w(polled.get(rank, ()), times.get(rank, ())),
-            idle_power_w=median(idle[rank]) if rank in idle else None,
+            idle_power_w=None if rank is None else idle_w.get(gpu_of(record, rank)),
         )
         for rank in ranks
     )
     return single if ranks == [None] else (*single, _together(single))
 
 
-def whole_energy(record: Record) -> EnergyUse:
-    """All counted domains together; of a record that has energy."""
-    return energy_uses(record)[-1]
+def domains(record: Record, told: Iterable[int | None]) -> list[int | None]:
+    """What a sum over all domains needs: every rank's GPU, or the CPU's that are told."""
+    own = list(dict.fromkeys(told))
+    on_gpus = record.platform.device == "cuda"
+    return list(range(record.platform.world_size)) if own and on_gpus else own
+
+
+def energy_doubt(record: Record, leg: Leg) -> str | None:
+    """What contradicts the energy of a leg, by the record's marks; None if nothing does."""
+    seen = [m.detail for m in record.marks if m.name == ENERGY_DOUBTFUL and m.leg in (leg, None)]
+    if not seen:
+        return None
+    details = clauses(dict.fromkeys(seen))
+    return tr("two ways to read the energy disagree ({details})", details=details)
 
 
 def _together(single: tuple[EnergyUse, ...]) -> EnergyUse:
@@ -88,6 +112,11 @@ def _together(single: tuple[EnergyUse, ...]) -> EnergyUse:
         polled_power_w=_sum([use.polled_power_w for use in single]),
         idle_power_w=_sum([use.idle_power_w for use in single]),
     )
+
+
+def _counted_j(energies_j: Sequence[float]) -> float | None:
+    """A counter that shows nothing, or less, counted nothing."""
+    return sum(energies_j) if sum(energies_j) > 0 else None
 
 
 def _polled_w(powers_w: Sequence[float], times_s: Sequence[float]) -> float | None:

@@ -8,7 +8,8 @@ from statistics import median
 
 from commwall.analysis.names import MITIGATED, SPEEDUP, UNMITIGATED, Quantity
 from commwall.analysis.values.derived import Derived
-from commwall.analysis.values.readings import gap_reason, measured, slowest_rank
+from commwall.analysis.values.energy import domains, energy_doubt
+from commwall.analysis.values.readings import by_rank, gap_reason, measured, slowest_rank
 from commwall.language.translate import clauses, tr
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import StepCase
@@ -24,7 +25,7 @@ class Timing:
     sample_time_s: float
     """Median step time of the slowest rank over the samples of a step of all ranks [s]."""
     energy_j_per_sample: float | None
-    """Of all counted domains over the leg's windows; None where there is no counter."""
+    """Of all counted domains over the leg's windows; None where that of one is not known."""
 
 
 def timing(record: Record, leg: Leg) -> Timing | str:
@@ -41,11 +42,24 @@ def timing(record: Record, leg: Leg) -> Timing | str:
         return tr("leg {leg} has a step time that is not above zero", leg=leg)
     batches = case.mitigation.batches if leg == "mitigated" else 1
     samples = case.batch_per_gpu * batches * record.platform.world_size
-    energies = [
-        v for s in record.series if (s.metric, s.leg) == ("energy_j", leg) for v in s.values
-    ]
-    energy = sum(energies) / (samples * len(steps)) if energies else None
-    return Timing(median(steps) / samples, energy)
+    energy_j = _energy_j(record, leg)
+    per_sample = None if energy_j is None else energy_j / (samples * len(steps))
+    return Timing(median(steps) / samples, per_sample)
+
+
+def _energy_j(record: Record, leg: Leg) -> float | None:
+    """Energy of all windows of a leg [J]; None unless each of them has that of every domain.
+
+    Both legs are timed in equally many windows: where one has fewer energies, some were lost.
+    """
+    legs = {own: by_rank(record, "energy_j", own) for own in _LEG_OF.values()}
+    windows = {len(values) for counted in legs.values() for values in counted.values()}
+    counted = legs[leg]
+    whole = len(windows) == 1 and set(counted) == set(domains(record, counted))
+    energies = [value for values in counted.values() for value in values]
+    if not whole or energy_doubt(record, leg) or min(energies, default=0) <= 0:
+        return None
+    return sum(energies)
 
 
 def mitigated_values(record: Record) -> Derived:

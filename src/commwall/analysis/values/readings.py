@@ -27,12 +27,19 @@ def measured(record: Record, metric_id: str, leg: Leg | None = None) -> list[Ser
     ]
 
 
-def by_rank(record: Record, metric_id: str) -> dict[int | None, tuple[float, ...]]:
-    """Values of a metric that has one series a rank, whatever its leg; empty series left out."""
+def by_rank(
+    record: Record, metric_id: str, leg: Leg | None = None
+) -> dict[int | None, tuple[float, ...]]:
+    """Values of a metric that has one series a rank, of one leg or whatever its leg; empty series
+    left out.
+    """
     return {
         series.rank: series.values
         for series in record.series
-        if series.metric == metric_id and series.phase == "measured" and series.values
+        if series.metric == metric_id
+        and series.phase == "measured"
+        and series.values
+        and leg in (series.leg, None)
     }
 
 
@@ -96,3 +103,8 @@ def gradient_bytes(record: Record) -> int:
 def gap_reason(record: Record, *subjects: str) -> str | None:
     """Why the record lacks one of the subjects, in its own words; None if it does not say."""
     return next((gap.reason for gap in record.gaps if gap.what in subjects), None)
+
+
+def not_measured(metric_id: str) -> str:
+    """Why a value is absent that needs a metric which the record lacks without a word."""
+    return tr("needs {metric}, which was not measured", metric=metric_id)

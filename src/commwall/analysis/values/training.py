@@ -12,14 +12,15 @@ from statistics import fmean, median
 from commwall.analysis.names import EXPOSED, HOST_GAP, OVERLAP, Quantity, step_time
 from commwall.analysis.values.clocks import APART, apart
 from commwall.analysis.values.derived import Derived
-from commwall.analysis.values.energy import whole_energy
-from commwall.analysis.values.gpu_use import gpu_use, of_some_gpus, peak_unknown
+from commwall.analysis.values.energy_values import energy_values
+from commwall.analysis.values.gpu_use import gpu_use, peak_unknown
+from commwall.analysis.values.idle import IdlePowers
 from commwall.analysis.values.readings import (
     all_values,
-    by_rank,
     gap_reason,
     gradient_bytes,
     measured,
+    not_measured,
     slowest_rank,
     training_case,
     why_no_steps,
@@ -31,13 +32,7 @@ from commwall.schema.collective import bus_bandwidth
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record
 
-OF_EVERY_GPU = frozenset({"energy_j", "idle_power_w"})
-"""Metrics that are summed over the GPUs, so that one that lacks makes the sum wrong."""
 MFU = Quantity("mfu")
-PER_WH_ABOVE_IDLE = "efficiency_above_idle_samples_per_wh"
-ABOVE_IDLE = ("energy_j", "idle_power_w")
-"""What energy above idle needs."""
-SECONDS_PER_HOUR = 3600
 StepTimes = Mapping[Leg, float]
 """Leg -> step time of the round [s]: the median over steps of the slowest rank's time."""
 
@@ -55,15 +50,20 @@ class Formula:
 
 
 def training_values(
-    record: Record, case: TrainingCase, peaks: GpuFactsFile, highest_hz: float | None
+    record: Record,
+    case: TrainingCase,
+    peaks: GpuFactsFile,
+    highest_hz: float | None,
+    idle_w: IdlePowers,
 ) -> Derived:
-    """Step times, what follows from them by formula, and how the GPUs were used.
+    """Step times, what follows from them by formula, energy, and how the GPUs were used.
 
     Args:
         record: one cell of a campaign.
         case: its case.
         peaks: of the GPUs that are known.
         highest_hz: highest clock of the GPUs' processors in the campaign; None if unknown [Hz].
+        idle_w: idle power of the campaign's GPUs.
     """
     reasons = {leg: why_no_steps(record, leg) for leg in case.legs}
     steps: dict[Leg, float] = {
@@ -77,6 +77,7 @@ def training_values(
         )
         | Derived(_host_gaps(record, steps))
         | _by_formula(record, case, steps, highest_hz)
+        | energy_values(record, idle_w, needs_leg("full") if step_s is None else None)
         | _told(MFU, mfu(record, steps, peaks))
         | gpu_use(record, step_s, peaks)
     )
@@ -122,7 +123,7 @@ def mfu(record: Record, steps: StepTimes, peaks: GpuFactsFile) -> float | str:
     if own is None or own.bfloat16_dense_flops is None:
         return peak_unknown(runtime.device_names)
     if "full" not in steps:
-        return _needs_leg("full")
+        return needs_leg("full")
     return runtime.step_flops / (steps["full"] * own.bfloat16_dense_flops.value)
 
 
@@ -163,31 +164,18 @@ def _why_absent(record: Record, formula: Formula, steps: StepTimes) -> str | Non
     own = gap_reason(record, formula.metric_id, *formula.metrics)
     for leg in formula.legs:
         if leg not in steps:
-            return own or _needs_leg(leg)
+            return own or needs_leg(leg)
     for metric_id in formula.metrics:
         if not any(value > 0 for value in all_values(record, metric_id)):
-            return own or _why_not_measured(record, metric_id)
-        if metric_id in OF_EVERY_GPU and record.platform.device == "cuda":
-            count, gpus = len(by_rank(record, metric_id)), record.platform.world_size
-            if count < gpus:
-                return own or of_some_gpus(metric_id, count, gpus)
+            return own or not_measured(metric_id)
     if formula.metric_id == "exchange_busbw_bytes_per_s":
         return _why_no_exchange(record)
-    if formula.metrics == ABOVE_IDLE and whole_energy(record).above_idle_j is None:
-        return own or tr("energy and idle power are not of the same GPUs")
-    if formula.metric_id == PER_WH_ABOVE_IDLE and _energy_above_idle(record) <= 0:
-        return tr("the GPUs took no more than before the launch")
     return None
 
 
-def _needs_leg(leg: Leg) -> str:
+def needs_leg(leg: Leg) -> str:
+    """Why a value is absent that needs a leg which was not measured."""
     return tr("needs leg {leg}, which has no step times here", leg=leg)
-
-
-def _why_not_measured(record: Record, metric_id: str) -> str:
-    if metric_id == "idle_power_w" and record.platform.device == "cpu":
-        return tr("the power of a CPU is not polled before a launch")
-    return tr("needs {metric}, which was not measured", metric=metric_id)
 
 
 def _why_no_exchange(record: Record) -> str | None:
@@ -204,21 +192,6 @@ def _exchange_busbw(record: Record, steps: StepTimes) -> float:
         ranks=record.platform.world_size,
         collective="all_reduce",
     )
-
-
-def _mean_power(record: Record, steps: StepTimes) -> float:
-    return sum(all_values(record, "energy_j")) / sum(slowest_rank(record, "full"))
-
-
-def _energy_efficiency(record: Record, steps: StepTimes) -> float:
-    return window_samples(record) / sum(all_values(record, "energy_j"))
-
-
-def _energy_above_idle(record: Record) -> float:
-    """Energy per sample above idle [J/sample]; the formula has seen that both are known."""
-    whole = whole_energy(record)
-    assert whole.above_idle_j is not None
-    return whole.above_idle_j / whole.samples
 
 
 def _time_per_sample(record: Record) -> float:
@@ -243,33 +216,7 @@ FORMULAS: tuple[Formula, ...] = (
     _overlap("packed"),
     Formula("scaling_efficiency", ("full", "single"), lambda r, s: s["single"] / s["full"]),
     Formula("exchange_busbw_bytes_per_s", ("comm",), _exchange_busbw),
-    Formula("energy_efficiency_samples_per_j", ("full",), _energy_efficiency, ("energy_j",)),
-    Formula(
-        "energy_efficiency_samples_per_wh",
-        ("full",),
-        lambda r, s: SECONDS_PER_HOUR * _energy_efficiency(r, s),
-        ("energy_j",),
-    ),
-    Formula("mean_power_w", ("full",), _mean_power, ("energy_j",)),
-    Formula(
-        "energy_j_per_sample",
-        ("full",),
-        lambda r, s: 1 / _energy_efficiency(r, s),
-        ("energy_j",),
-    ),
     Formula("mean_sample_time_s", ("full",), lambda r, s: _time_per_sample(r)),
-    Formula(
-        "energy_above_idle_j_per_sample",
-        ("full",),
-        lambda r, s: _energy_above_idle(r),
-        ABOVE_IDLE,
-    ),
-    Formula(
-        PER_WH_ABOVE_IDLE,
-        ("full",),
-        lambda r, s: SECONDS_PER_HOUR / _energy_above_idle(r),
-        ABOVE_IDLE,
-    ),
     Formula(
         "peak_memory_bytes",
         (),
