@@ -261,6 +261,20 @@ def test_clocks_that_are_refused_after_leg_full_are_a_gap_of_the_leg(replay: Any
     assert gap.reason == "NVML: Insufficient Permissions"
 
 
+@pytest.mark.parametrize("asked", ["reasons", "users"])
+def test_marks_that_are_in_doubt_only_in_another_leg_are_a_gap_of_it(
+    replay: Any, asked: str
+) -> None:
+    name, answer, absent = ASKED[asked]
+    meter = replay(denied(name, answer))
+    assert meter.states(START_NS, TEN - SECOND, "packed").gaps == ()
+    gaps = meter.states(TEN, TEN + SECOND, "nosync").gaps
+    assert {gap.what for gap in gaps} == absent
+    assert {gap.reason for gap in gaps} == {"leg nosync: NVML: Insufficient Permissions"}
+    never = replay(always(name, deny))
+    assert never.states(TEN, TEN + SECOND, "nosync").gaps == (), "leg full says it"
+
+
 def test_a_leg_between_two_looks_at_users_is_judged_by_both(replay: Any) -> None:
     """A stranger comes at 10 s; a leg of 0.4 s lies between the looks at 10.2 and 10.8 s."""
     meter = replay(stranger)
@@ -336,9 +350,15 @@ def test_a_leg_in_which_nobody_looked_says_so_and_a_refusal_stands_with_leg_full
     replay: Any,
 ) -> None:
     between = (TEN + SECOND // 100, TEN + SECOND // 50)
-    (gap,) = replay(unchanged).states(*between, "packed").gaps
-    assert (gap.what, gap.reason) == ("clocks of leg packed", "not looked at in the window")
-    assert replay(always("nvmlDeviceGetClockInfo", deny)).states(*between, "packed").gaps == ()
+    gaps = replay(unchanged).states(*between, "packed").gaps
+    unseen = "not looked at in the window"
+    assert {gap.what: gap.reason for gap in gaps} == {
+        "clocks of leg packed": unseen,
+        "throttled": f"leg packed: {unseen}",
+        "power_capped": f"leg packed: {unseen}",
+    }
+    denied_gaps = replay(always(CLOCK, deny)).states(*between, "packed").gaps
+    assert {gap.what for gap in denied_gaps} == {"throttled", "power_capped"}
 
 
 def test_a_worker_that_is_listed_after_its_end_is_no_stranger(

@@ -113,6 +113,17 @@ class PowerReader(NvmlReader):
         within = (_within(own, start_ns, end_ns) for own in self.readings)
         return tuple(mark for rank, own in enumerate(within) for mark in _slowed(rank, own))
 
+    def doubts(self, start_ns: int, end_ns: int) -> tuple[Gap, ...]:
+        """Lowered clocks that cannot be ruled out in any window, though told at other times."""
+        reasons = list[dict[str, str]]()
+        for rank, (own, refusals) in enumerate(zip(self.readings, self.refusals, strict=True)):
+            told = any(reading.reasons is not None for reading in own)
+            polled = [reading for reading in _within(own, start_ns, end_ns) if reading.polled]
+            given = {mark.name for mark in _slowed(rank, polled)}
+            absent = _unpolled(polled, given, refusals) if told else {}
+            reasons.append({name: why for name, why in absent.items() if name in SLOWED})
+        return merged_gaps(reasons)
+
 
 def read(gpu: AskedGpu, *, with_power: bool) -> Reading:
     """One reading."""

@@ -116,10 +116,18 @@ class LookReader(NvmlReader):
 
     def strangers(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
         """Other programs in any window, and beside one that may lie between two looks."""
+        return self._users(start_ns, end_ns)[0]
+
+    def doubts(self, start_ns: int, end_ns: int) -> tuple[Gap, ...]:
+        """Why other programs cannot be ruled out in any window, though they can at other times."""
+        told = any(look.own and None not in look.listed for look in self.looks)
+        return self._users(start_ns, end_ns)[1] if told else ()
+
+    def _users(self, start_ns: int, end_ns: int) -> tuple[tuple[Mark, ...], tuple[Gap, ...]]:
         period_ns = round(USERS_EVERY * self._period_s * 1e9)
         beside_ns = period_ns if end_ns - start_ns < period_ns else 0
         window = (start_ns - beside_ns, end_ns + beside_ns)
-        return users_found(self.looks, self.refusals, *window)[0]
+        return users_found(self.looks, self.refusals, *window)
 
     def links_held_down(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
         """PCIe links that never reached their best in a window."""
