@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from statistics import fmean
 
 import pandas as pd
 import pytest
@@ -27,9 +28,12 @@ from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.derive import derive
 from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.energy import EnergyUse, energy_uses
+from commwall.analysis.values.gpu_use import CACHED_BYTES, STATE_BYTES
 from commwall.analysis.values.idle import idle_powers_w
+from commwall.analysis.values.readings import gradient_bytes, slowest_rank
 from commwall.records.hardware import read_hardware
-from commwall.report.gpu_use import disturbance_table
+from commwall.records.store import read_record
+from commwall.report.gpu_use import disturbance_table, use_table
 from commwall.report.page import open_page
 from commwall.schema.record import Record
 from commwall.schema.result import Gap, Mark, Series
@@ -37,7 +41,8 @@ from commwall.schema.units import volume_text
 from tests.golden import build
 from tests.golden.gpus import CAMPAIGN, CASE, DIRECT, STAGED, record, write_campaign
 
-PEAKS = read_hardware(Path(__file__).parents[2]).gpus
+ROOT = Path(__file__).parents[2]
+PEAKS = read_hardware(ROOT).gpus
 PER_WH = Quantity("efficiency_above_idle_samples_per_wh")
 
 
@@ -149,6 +154,94 @@ def test_what_is_absent_says_why() -> None:
     on_cpu = derive(build.record(build.FAST, 1), PEAKS)
     assert on_cpu.absent[MEMORY_SHARE] == "a CPU has no such counters"
     assert on_cpu.absent[ABOVE_IDLE] == "the power of a CPU is not polled before a launch"
+
+
+def reading(metric: str, *values: float, rank: int = 1, parameters: int | None = None) -> Derived:
+    """What the golden record says if one GPU's counter reads this."""
+    golden = record(DIRECT, 1)
+    runtime = golden.software.runtime
+    assert runtime is not None
+    if parameters:
+        runtime = runtime.model_copy(update={"parameters": parameters})
+    series = tuple(
+        s.model_copy(update={"values": values}) if (s.metric, s.rank) == (metric, rank) else s
+        for s in golden.series
+    )
+    software = golden.software.model_copy(update={"runtime": runtime})
+    return derive(golden.model_copy(update={"series": series, "software": software}), PEAKS)
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "reason"),
+    [
+        ("dram_active_share", (0.5, 1.3), "dram_active_share reads 130 %, and no share is above"),
+        ("sm_active_share", (0.9, 1.02), "sm_active_share reads 102 %, and no share is above"),
+        ("tensor_active_share", (-0.1, 0.3), "tensor_active_share reads less than 0"),
+        ("pcie_sent_bytes_per_s", (-1.0, 5.0), "pcie_sent_bytes_per_s reads less than 0"),
+        ("dram_active_share", (0.0, 0.0), "dram_active_share stays at 0 on a GPU that did steps"),
+        ("sm_active_share", (0.0, 0.0), "sm_active_share stays at 0 on a GPU that did steps"),
+    ],
+)
+def test_what_a_counter_cannot_read_is_absent(
+    metric: str, values: tuple[float, ...], reason: str
+) -> None:
+    share = MEMORY_SHARE if metric == "dram_active_share" else Quantity(f"mean_{metric}")
+    found = reading(metric, *values)
+    assert share not in found.values
+    assert found.absent[share].startswith(reason)
+    assert (MEMORY_TRAFFIC in found.absent) is (share == MEMORY_SHARE)
+
+
+def test_rounding_above_one_and_idle_tensor_cores_are_readings() -> None:
+    assert reading("sm_active_share", 1.0, 1.005).values[Quantity("mean_sm_active_share")] > 0.8
+    idle = reading("tensor_active_share", 0.0, 0.0).values
+    assert idle[Quantity("mean_tensor_active_share")] == pytest.approx(0.15)
+
+
+def test_a_counter_below_what_the_optimiser_moves_is_no_measurement() -> None:
+    """28 byte x 2e8 in 0.1 s are 56 GB/s, 1.17 % of 4.8 TB/s."""
+    found = reading("dram_active_share", 0.0116, parameters=200_000_000)
+    why = "dram_active_share reads 1.2 % on a GPU whose optimiser alone takes 1.2 %"
+    assert {found.absent[q] for q in (MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC)} == {why}
+    enough = reading("dram_active_share", 0.0117, parameters=200_000_000)
+    assert enough.values[MEMORY_SHARE] == pytest.approx((0.5 + 0.0117) / 2)
+    cached = reading("dram_active_share", 1e-6, parameters=CACHED_BYTES // STATE_BYTES - 1)
+    assert MEMORY_SHARE in cached.values
+
+
+def test_rates_over_pcie_that_a_known_transfer_does_not_explain_are_told(tmp_path: Path) -> None:
+    """Both readings are of one counter: no other is named."""
+
+    def busy(golden: Record) -> Record:
+        if golden.id.platform != DIRECT:
+            return golden
+        series = tuple(
+            s.model_copy(update={"values": (2e9,)}) if s.metric.startswith("pcie_received") else s
+            for s in golden.series
+        )
+        return golden.model_copy(update={"series": series})
+
+    write_campaign(tmp_path, busy)
+    shown = unescape(use_table(open_page(tmp_path, CAMPAIGN, 0.95)).markup)
+    assert shown.count("received over PCIe is not explained") == 1
+    assert "2.00 GB/s received" in shown
+    assert "the same counter read 1.00 MB/s at most during the known transfer" in shown
+    assert "nvmlDeviceGetPcieThroughput" not in shown and "another counter" not in shown
+
+
+def test_monitored_nvlink_bytes_of_a_step_are_those_of_its_buckets() -> None:
+    """Of the reference campaign, 2 ranks: each sends its gradients' bytes once.
+
+    Monitoring reads 1.7 to 3.3 % more than payload there; MB in place of MiB, 4.9 % less, would
+    fall out.
+    """
+    ratios = {}
+    for path in (ROOT / "results/h200x2/records").glob("h200x2-nvlink*/training/*/r*.json"):
+        own = read_record(path)
+        sent = derive(own, PEAKS).values[Quantity("mean_nvlink_sent_bytes_per_s")]
+        ratios[str(path)] = sent * fmean(slowest_rank(own, "full")) / gradient_bytes(own)
+    assert len(ratios) >= 12
+    assert {path: ratio for path, ratio in ratios.items() if not 1.00 <= ratio <= 1.04} == {}
 
 
 def test_a_gpu_that_is_not_on_file_has_a_share_and_no_rate() -> None:

@@ -12,7 +12,6 @@ from commwall.analysis.limits import (
     Parts,
     decide,
     limits,
-    memory_share_least,
     parts_of,
     split_step,
 )
@@ -22,6 +21,7 @@ from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.derive import derive
 from commwall.analysis.values.derived import Derived
+from commwall.analysis.values.gpu_use import memory_share_least
 from commwall.report.limits import limit_figure
 from commwall.report.style import looks_of
 from commwall.schema.record import Record

@@ -13,7 +13,7 @@ from commwall.host.gpu_state import METRICS_OF_STATE
 from commwall.host.link_counters import LinkTraffic
 from commwall.host.processes import MARK_VARIABLE
 from commwall.schema.device_metrics import DEVICE_METRICS
-from tests.unit.fake_nvml import GPM, deny, field, gpm_answers, refuse
+from tests.unit.fake_nvml import GPM, deny, field, gpm_answers, refuse, sampling
 from tests.unit.recorded_gpus import END_NS, MARK, OWN, SECOND, START_NS, Clock, processes, replayed
 
 Change = Callable[[Clock], dict[str, Any]]
@@ -23,6 +23,10 @@ REASONS = "nvmlDeviceGetCurrentClocksEventReasons"
 USERS = "nvmlDeviceGetComputeRunningProcesses"
 FIELDS = "nvmlDeviceGetFieldValues"
 SUPPORT = "nvmlGpmQueryDeviceSupport"
+CLOCK = "nvmlDeviceGetClockInfo"
+WIDTH = "nvmlDeviceGetCurrPcieLinkWidth"
+SAMPLE = "nvmlGpmSampleGet"
+MONITORED = "nvmlGpmMetricsGet"
 TEN = 10 * SECOND
 BEFORE_HOPPER = SimpleNamespace(isSupportedDevice=0)
 
@@ -43,6 +47,49 @@ def always(name: str, reply: Any) -> Change:
 def later(name: str, before: Any, after: Any) -> Change:
     """Another answer from the middle of the window on."""
     return lambda clock: {name: lambda *_: after if clock.ns >= TEN else before}
+
+
+def denied(
+    name: str, answer: Callable[..., Any], start_ns: int = TEN, end_ns: int = END_NS
+) -> Change:
+    """Refused for a while, by default from the middle of the window on; else as `answer` says.
+
+    Args:
+        name: of the function of NVML.
+        answer: from the clock and the function's arguments.
+        start_ns: when the refusals begin [ns].
+        end_ns: when they end [ns].
+    """
+
+    def change(clock: Clock) -> dict[str, Any]:
+        def reply(*asked: Any) -> Any:
+            return deny() if start_ns <= clock.ns <= end_ns else answer(clock, *asked)
+
+        return {name: reply}
+
+    return change
+
+
+def sampled() -> Callable[..., Any]:
+    """Samples as ever."""
+    take = sampling()
+    return lambda clock, *asked: take(*asked)
+
+
+ASKED: dict[str, tuple[str, Callable[..., Any], set[str]]] = {
+    "energy": (ENERGY, lambda clock, h: clock.energy_mj(), {"energy_j"}),
+    "power": (POWER, lambda clock, h: clock.power_mw(), {"power_w", "power_time_s"}),
+    "reasons": (REASONS, lambda clock, h: 0, {"throttled", "power_capped"}),
+    "users": (USERS, lambda clock, h: processes(OWN[h]), {"contended"}),
+    "clocks": (CLOCK, lambda clock, h, kind: 1980, {"sm_clock_hz", "memory_clock_hz"}),
+    "temperature": ("nvmlDeviceGetTemperature", lambda clock, h, kind: 34, {"temperature_c"}),
+    "link": (WIDTH, lambda clock, h: 16, {"link_degraded"}),
+    "samples": (SAMPLE, sampled(), {*QUESTIONS}),
+    "monitoring": (MONITORED, lambda clock, query: gpm_answers(GPM)(query), {*QUESTIONS}),
+}
+"""What is asked -> the function, its sound answer, and what is absent without it."""
+DOUBTS = {"reasons", "users", "link"}
+"""Of which a single refusal leaves a mark that cannot be ruled out."""
 
 
 def answering(values: Mapping[int, float]) -> Change:
@@ -167,6 +214,78 @@ def test_what_is_refused_is_absent_alone_and_says_why(
     assert found.marks == ()
 
 
+@pytest.mark.parametrize("asked", ASKED)
+def test_what_is_refused_from_the_middle_of_the_window_on_is_absent_and_says_why(
+    replay: Any, asked: str
+) -> None:
+    name, answer, absent = ASKED[asked]
+    found = replay(denied(name, answer)).found(START_NS, END_NS)
+    assert {gap.what for gap in found.gaps} == absent
+    assert {gap.reason for gap in found.gaps} == {"NVML: Insufficient Permissions"}
+    assert not absent & {series.metric for series in found.series}
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_half_a_second_of_ten_may_be_refused_of_all_but_marks(replay: Any, asked: str) -> None:
+    name, answer, absent = ASKED[asked]
+    found = replay(denied(name, answer, TEN, TEN + SECOND // 2)).found(START_NS, END_NS)
+    assert {gap.what for gap in found.gaps} == (absent if asked in DOUBTS else set())
+    assert found.marks == ()
+
+
+def test_a_counter_that_is_stuck_is_so_although_one_reading_was_refused(replay: Any) -> None:
+    """And one that is read again after a while of refusals did not stand still."""
+    once = denied(ENERGY, lambda clock, h: 7, TEN, TEN + SECOND // 50)
+    (gap,) = replay(once).found(START_NS, END_NS).gaps
+    assert gap.reason.startswith("the counter moved 0 times")
+    again = denied(ENERGY, lambda clock, h: clock.energy_mj(), TEN, TEN + 2 * SECOND)
+    (gap,) = replay(again).found(START_NS, END_NS).gaps
+    assert gap.reason == "NVML: Insufficient Permissions"
+
+
+def test_a_mark_that_is_given_needs_no_further_reading(replay: Any) -> None:
+    """Hot for half the window, then refused: only the power cap cannot be ruled out."""
+    found = replay(denied(REASONS, lambda clock, h: 0x40)).found(START_NS, END_NS)
+    assert {mark.name for mark in found.marks} == {"throttled"}
+    assert [gap.what for gap in found.gaps] == ["power_capped"]
+    narrow = replay(denied(WIDTH, lambda clock, h: 8)).found(START_NS, END_NS)
+    assert ({mark.name for mark in narrow.marks}, narrow.gaps) == ({"link_degraded"}, ())
+
+
+def test_clocks_that_are_refused_after_leg_full_are_a_gap_of_the_leg(replay: Any) -> None:
+    meter = replay(denied(CLOCK, lambda clock, h, kind: 1980))
+    assert meter.states(START_NS, TEN - SECOND, "packed").gaps == ()
+    (gap,) = meter.states(TEN, TEN + SECOND, "nosync").gaps
+    assert gap.what == "clocks of leg nosync"
+    assert gap.reason == "NVML: Insufficient Permissions"
+
+
+@pytest.mark.parametrize("asked", ["reasons", "users"])
+def test_marks_that_are_in_doubt_only_in_another_leg_are_a_gap_of_it(
+    replay: Any, asked: str
+) -> None:
+    name, answer, absent = ASKED[asked]
+    meter = replay(denied(name, answer))
+    assert meter.states(START_NS, TEN - SECOND, "packed").gaps == ()
+    gaps = meter.states(TEN, TEN + SECOND, "nosync").gaps
+    assert {gap.what for gap in gaps} == absent
+    assert {gap.reason for gap in gaps} == {"leg nosync: NVML: Insufficient Permissions"}
+    never = replay(always(name, deny))
+    assert never.states(TEN, TEN + SECOND, "nosync").gaps == (), "leg full says it"
+
+
+def test_a_leg_between_two_looks_at_users_is_judged_by_both(replay: Any) -> None:
+    """A stranger comes at 10 s; a leg of 0.4 s lies between the looks at 10.2 and 10.8 s."""
+    meter = replay(stranger)
+    start_ns, end_ns = TEN + SECOND // 4, TEN + 65 * SECOND // 100
+    assert not any(start_ns <= look.time_ns <= end_ns for look in meter.looks.looks)
+    found = meter.disturbances(start_ns, end_ns, "nosync")
+    assert [(mark.name, mark.leg) for mark in found] == [("contended", "nosync")]
+    before = meter.disturbances(start_ns - 2 * SECOND, end_ns - 2 * SECOND, "nosync")
+    assert before == ()
+
+
 def test_what_one_gpu_alone_lacks_names_its_rank(replay: Any) -> None:
     change = always(ENERGY, lambda handle: refuse() if handle else 7)
     (gap,) = replay(change).found(START_NS, END_NS).gaps
@@ -231,9 +350,15 @@ def test_a_leg_in_which_nobody_looked_says_so_and_a_refusal_stands_with_leg_full
     replay: Any,
 ) -> None:
     between = (TEN + SECOND // 100, TEN + SECOND // 50)
-    (gap,) = replay(unchanged).states(*between, "packed").gaps
-    assert (gap.what, gap.reason) == ("clocks of leg packed", "not looked at in the window")
-    assert replay(always("nvmlDeviceGetClockInfo", deny)).states(*between, "packed").gaps == ()
+    gaps = replay(unchanged).states(*between, "packed").gaps
+    unseen = "not looked at in the window"
+    assert {gap.what: gap.reason for gap in gaps} == {
+        "clocks of leg packed": unseen,
+        "throttled": f"leg packed: {unseen}",
+        "power_capped": f"leg packed: {unseen}",
+    }
+    denied_gaps = replay(always(CLOCK, deny)).states(*between, "packed").gaps
+    assert {gap.what for gap in denied_gaps} == {"throttled", "power_capped"}
 
 
 def test_a_worker_that_is_listed_after_its_end_is_no_stranger(

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from commwall.host.gpm import OUTSIDE, Interval, Monitor, busy_series, mean_rate
+from commwall.host.gpm import (
+    OUTSIDE,
+    Interval,
+    Monitor,
+    busy_series,
+    covered_share,
+    mean_rate,
+)
 from commwall.host.gpu_users import look_at_users, users_found
 from commwall.host.link_counters import LinkReading, carried
 from commwall.host.nvml_reader import AskedGpu, NvmlReader
@@ -42,6 +49,17 @@ def test_only_intervals_wholly_inside_count(
     assert [own.values for own in series] == [values] * bool(values)
     assert absent["dram_active_share"] == OUTSIDE
     assert (RATE in absent) is not bool(values)
+
+
+def test_intervals_that_cover_too_little_do_not_speak_for_the_window() -> None:
+    """They overlap by the 4 ms of a look, which count once; those at the ends count in part."""
+    own = intervals(1, 2, 3, 4)
+    assert covered_share(own, 0, 1000 * MS) == pytest.approx(0.804)
+    assert covered_share(own, 100 * MS, 700 * MS) == 1
+    series, absent = busy_series(0, own, {}, 0, 1000 * MS)
+    assert series == []
+    assert absent[RATE] == "looks cover 80% of the timed window, 90% are needed"
+    assert busy_series(0, own, {}, 0, 880 * MS)[0] != []
 
 
 def test_a_refused_sample_ends_no_interval_and_begins_none() -> None:

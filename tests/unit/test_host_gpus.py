@@ -121,6 +121,18 @@ def test_instances_are_told(
     assert {gpu.partitioned for gpu in probe_gpus(driver).gpus} == {None}
 
 
+def test_a_link_is_kept_as_gpu_and_slot_allow_it_not_as_an_idle_gpu_runs_it(
+    driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = {
+        "nvmlDeviceGetCurrPcieLinkGeneration": lambda handle: 1,
+        "nvmlDeviceGetCurrPcieLinkWidth": lambda handle: 8,
+    }
+    install(monkeypatch, fake_nvml(**idle))
+    links = {(gpu.pcie_generation, gpu.pcie_width) for gpu in probe_gpus(driver).gpus}
+    assert links == {(5, 16)}
+
+
 def test_strangers_are_told_by_gpu_and_process(
     driver: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +152,7 @@ def steady(power_w: float, polled_w: float | None = None, throttling: int = 0) -
             power_w * (number // 5) / 10,
             (polled_w or power_w) if number % 5 == 0 else None,
             throttling if number > 500 else 0,
+            polled=number % 5 == 0,
         )
         for number in range(1000)
     ]

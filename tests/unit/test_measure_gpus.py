@@ -224,6 +224,16 @@ def test_the_hosts_protection_reaches_the_workers(monkeypatch: pytest.MonkeyPatc
     found = worker_environment(request_for(Path("unused"), "ok-1"), "mark")
     assert protection.items() <= found.items()
     assert "NCCL_ALGO" not in found
+
+
+@pytest.mark.parametrize("set_by_user", [{}, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}])
+def test_workers_number_gpus_as_nvml_does_whatever_the_user_has_set(
+    monkeypatch: pytest.MonkeyPatch, set_by_user: dict[str, str]
+) -> None:
+    monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
+    for name, value in set_by_user.items():
+        monkeypatch.setenv(name, value)
+    found = worker_environment(request_for(Path("unused"), "ok-1"), "mark")
     assert found["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 

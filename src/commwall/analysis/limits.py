@@ -28,7 +28,7 @@ from commwall.analysis.names import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity, s
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.clocks import at_power_limit
-from commwall.analysis.values.gpu_use import nominal_memory_rate
+from commwall.analysis.values.gpu_use import memory_share_least
 from commwall.analysis.values.training import MFU
 from commwall.records.admit import refusals
 from commwall.schema.case import Leg, TrainingCase
@@ -41,8 +41,6 @@ which is not known whether compute or memory bounds it."""
 FULL = step_time("full")
 HALF = 0.5
 """Least share of a bound that may be called the limit: below it something else takes longer."""
-OPTIMISER_BYTES = 28
-"""Float32 traffic of AdamW for a parameter: 4 values read, 3 written [byte]."""
 QUEUED = "queued_step_time_s"
 HOST_BOUND = "host_bound"
 
@@ -156,23 +154,6 @@ def _device_limit(parts: Parts, own_work: float) -> Limit:
     if max(mfu, memory) < HALF:
         return "neither"
     return "compute" if mfu > memory else "memory"
-
-
-def memory_share_least(record: Record, step_s: float, peaks: GpuFactsFile) -> float | None:
-    """Lower bound of the share of the memory's nominal rate that a step takes [1].
-
-    Args:
-        record: of suite training.
-        step_s: step time of leg full [s].
-        peaks: of the GPUs that are known.
-
-    Source: definition of `memory_share_least` in the metric registry.
-    """
-    runtime = record.software.runtime
-    rate = nominal_memory_rate(record, peaks)
-    if isinstance(rate, str) or runtime is None or runtime.parameters is None:
-        return None
-    return OPTIMISER_BYTES * runtime.parameters / (step_s * rate)
 
 
 def parts_of(cell: Cell, peaks: GpuFactsFile, highest_hz: float | None = None) -> Parts | None:

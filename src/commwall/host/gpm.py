@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from commwall.host.nvml_reader import NOT_LOOKED_AT, AskedGpu
+from commwall.host.nvml_reader import LEAST_ANSWERED, NOT_LOOKED_AT, AskedGpu
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import Series
 
@@ -133,18 +133,44 @@ def busy_series(
         end_ns: its end [ns].
 
     Returns:
-        One series for each metric that was answered, and why the others were not.
+        One series for each metric that was answered nearly all the time, and why the others have
+        none.
     """
-    within = [each for each in intervals if start_ns <= each.start_ns and each.end_ns <= end_ns]
     series, absent = [], {}
     for metric in QUESTIONS:
-        values = tuple(each.values[metric] for each in within if metric in each.values)
-        unit = METRICS[metric].unit
-        if values:
+        answered = [each for each in intervals if metric in each.values]
+        within = (own for own in answered if start_ns <= own.start_ns and own.end_ns <= end_ns)
+        values = tuple(own.values[metric] for own in within)
+        covered = covered_share(answered, start_ns, end_ns)
+        if values and covered >= LEAST_ANSWERED:
+            unit = METRICS[metric].unit
             series.append(Series(metric=metric, unit=unit, leg="full", rank=rank, values=values))
         else:
-            absent[metric] = refusals.get(metric) or (OUTSIDE if intervals else NOT_LOOKED_AT)
+            unread = _unread(covered if values else None) if intervals else NOT_LOOKED_AT
+            absent[metric] = refusals.get(metric, unread)
     return series, absent
+
+
+def covered_share(intervals: Sequence[Interval], start_ns: int, end_ns: int) -> float:
+    """Share of a window that lies within intervals [1], also in those that reach beyond it.
+
+    Args:
+        intervals: in time order; one may begin before the one before it has ended.
+        start_ns: start of the window [ns].
+        end_ns: its end [ns].
+    """
+    covered_ns, reached_ns = 0, start_ns
+    for each in intervals:
+        covered_ns += max(0, min(each.end_ns, end_ns) - max(each.start_ns, reached_ns))
+        reached_ns = max(reached_ns, each.end_ns)
+    return covered_ns / (end_ns - start_ns) if end_ns > start_ns else 0.0
+
+
+def _unread(covered: float | None) -> str:
+    """Why a metric that was not refused has no value; None where no interval lies within."""
+    if covered is None:
+        return OUTSIDE
+    return f"looks cover {covered:.0%} of the timed window, {LEAST_ANSWERED:.0%} are needed"
 
 
 def mean_rate(

@@ -73,8 +73,11 @@ class GpuMeter:
         return tuple(mark.model_copy(update={"leg": leg}) for mark in marks)
 
     def states(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
-        """Clocks and temperatures in another leg than `full`."""
-        return self.looks.states_found(start_ns, end_ns, leg)
+        """Clocks and temperatures in another leg than `full`, and marks in doubt only there."""
+        states = self.looks.states_found(start_ns, end_ns, leg)
+        doubts = self.power.doubts(start_ns, end_ns) + self.looks.doubts(start_ns, end_ns)
+        told = (Gap(what=own.what, reason=f"leg {leg}: {own.reason}") for own in doubts)
+        return states._replace(gaps=(*states.gaps, *told))
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """What the links of the GPUs carried in a window with quiet on both sides.

@@ -8,13 +8,14 @@ duration, so that no half step of the counter is counted.
 import itertools
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from commwall.host.gpus import NvmlMissing, opened_nvml
 from commwall.host.meter import Metered
 from commwall.host.nvml_reader import (
+    LEAST_ANSWERED,
     NOT_LOOKED_AT,
     AskedGpu,
     NvmlReader,
@@ -62,6 +63,8 @@ class Reading(NamedTuple):
     """Power as the driver averages it [W]."""
     reasons: int | None
     """Reasons why the clocks are lower, as bits."""
+    polled: bool
+    """Whether power and reasons were asked for; what is None was then refused."""
 
 
 class PowerReader(NvmlReader):
@@ -110,6 +113,17 @@ class PowerReader(NvmlReader):
         within = (_within(own, start_ns, end_ns) for own in self.readings)
         return tuple(mark for rank, own in enumerate(within) for mark in _slowed(rank, own))
 
+    def doubts(self, start_ns: int, end_ns: int) -> tuple[Gap, ...]:
+        """Lowered clocks that cannot be ruled out in any window, though told at other times."""
+        reasons = list[dict[str, str]]()
+        for rank, (own, refusals) in enumerate(zip(self.readings, self.refusals, strict=True)):
+            told = any(reading.reasons is not None for reading in own)
+            polled = [reading for reading in _within(own, start_ns, end_ns) if reading.polled]
+            given = {mark.name for mark in _slowed(rank, polled)}
+            absent = _unpolled(polled, given, refusals) if told else {}
+            reasons.append({name: why for name, why in absent.items() if name in SLOWED})
+        return merged_gaps(reasons)
+
 
 def read(gpu: AskedGpu, *, with_power: bool) -> Reading:
     """One reading."""
@@ -119,7 +133,7 @@ def read(gpu: AskedGpu, *, with_power: bool) -> Reading:
     if with_power:
         power_mw = gpu.ask("power_w", "nvmlDeviceGetPowerUsage")
         reasons = gpu.ask("throttled", "nvmlDeviceGetCurrentClocksEventReasons")
-    return Reading(now_ns, _thousandth(energy_mj), _thousandth(power_mw), reasons)
+    return Reading(now_ns, _thousandth(energy_mj), _thousandth(power_mw), reasons, with_power)
 
 
 def found_of(
@@ -142,16 +156,14 @@ def found_of(
         Series and marks, and what is absent with its reason.
     """
     within = _within(readings, start_ns, end_ns)
-    series, absent = _power(rank, within, start_ns), dict[str, str]()
-    if not series:
-        absent |= dict.fromkeys(("power_w", "power_time_s"), refusals.get("power_w", NOT_LOOKED_AT))
-    if all(reading.reasons is None for reading in within):
-        absent |= dict.fromkeys(SLOWED, refusals.get("throttled", NOT_LOOKED_AT))
-    marks = _slowed(rank, within)
+    polled = [reading for reading in within if reading.polled]
+    series, marks = _power(rank, polled, start_ns), _slowed(rank, polled)
+    absent = _unpolled(polled, {mark.name for mark in marks}, refusals)
     energy_j = counter_energy(readings, start_ns, end_ns)
     if isinstance(energy_j, str):
-        counted = any(reading.energy_j is not None for reading in within)
-        absent["energy_j"] = energy_j if counted else refusals.get("energy_j", NOT_LOOKED_AT)
+        counted = [reading.time_ns for reading in within if reading.energy_j is not None]
+        unread = not counted or _longest_s(start_ns, *counted, end_ns) > MOST_STILL_S
+        absent["energy_j"] = refusals.get("energy_j", NOT_LOOKED_AT) if unread else energy_j
         return Metered(tuple(series), tuple(marks)), absent
     own = Series(metric="energy_j", unit="J", leg="full", rank=rank, values=(energy_j,))
     if series:
@@ -174,8 +186,7 @@ def counter_energy(readings: Sequence[Reading], start_ns: int, end_ns: int) -> f
     if len(moves) < LEAST_MOVES:
         seen = f"the counter moved {len(moves)} times in the window"
         return f"{seen}, at least {LEAST_MOVES} moves are needed"
-    times_ns = (start_ns, *(time_ns for time_ns, _ in moves), end_ns)
-    still_s = max(after - before for before, after in itertools.pairwise(times_ns)) / 1e9
+    still_s = _longest_s(start_ns, *(time_ns for time_ns, _ in moves), end_ns)
     if still_s > MOST_STILL_S:
         return f"the counter stood still for {still_s:.1f} s of the window"
     (first_ns, first_j), (last_ns, last_j) = moves[0], moves[-1]
@@ -205,17 +216,49 @@ def _within(readings: Sequence[Reading], start_ns: int, end_ns: int) -> list[Rea
     return [reading for reading in readings if start_ns <= reading.time_ns <= end_ns]
 
 
+def _longest_s(*times_ns: int) -> float:
+    """Longest time between one moment and the next [s]."""
+    return max(after - before for before, after in itertools.pairwise(times_ns)) / 1e9
+
+
 def _thousandth(value: Any) -> float | None:
     """From milliwatt or millijoule."""
     return None if value is None else value * MILLI
 
 
-def _power(rank: int, within: Sequence[Reading], start_ns: int) -> list[Series]:
+def _unpolled(
+    polled: Sequence[Reading], given: Set[str], refusals: Mapping[str, str]
+) -> dict[str, str]:
+    """What is absent of power, and which marks cannot be ruled out, with the reason.
+
+    Args:
+        polled: readings of a window in which power and reasons were asked for.
+        given: marks that they give; one reading with a reason tells enough.
+        refusals: of the GPU.
+    """
+    why = refusals if polled else {}
+    absent = dict[str, str]()
+    if not _powers(polled):
+        both = ("power_w", "power_time_s")
+        absent |= dict.fromkeys(both, why.get("power_w", NOT_LOOKED_AT))
+    if not polled or any(reading.reasons is None for reading in polled):
+        doubted = (name for name in SLOWED if name not in given)
+        absent |= dict.fromkeys(doubted, why.get("throttled", NOT_LOOKED_AT))
+    return absent
+
+
+def _powers(polled: Sequence[Reading]) -> list[tuple[int, float]]:
+    """When power was told, and how much [W]; empty if too often refused to speak for all."""
+    told = [(r.time_ns, r.power_w) for r in polled if r.power_w is not None]
+    return told if len(told) >= LEAST_ANSWERED * len(polled) else []
+
+
+def _power(rank: int, polled: Sequence[Reading], start_ns: int) -> list[Series]:
     """Power polled in a window and when; empty if it was not."""
-    polled = [((r.time_ns - start_ns) / 1e9, r.power_w) for r in within if r.power_w is not None]
-    if not polled:
+    told = [((time_ns - start_ns) / 1e9, power_w) for time_ns, power_w in _powers(polled)]
+    if not told:
         return []
-    times_s, powers_w = zip(*polled, strict=True)
+    times_s, powers_w = zip(*told, strict=True)
     return [
         Series(metric="power_w", unit="W", leg="full", rank=rank, values=powers_w),
         Series(metric="power_time_s", unit="s", leg="full", rank=rank, values=times_s),

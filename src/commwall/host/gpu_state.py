@@ -1,7 +1,8 @@
 """Clocks, temperature and PCIe link of a GPU under load, and what is wrong with them.
 
 Layer: host. Reads and writes no file. A GPU lowers its PCIe generation while it is idle, so that
-only what is seen while it works tells of its slot.
+only what is seen while it works tells of its slot. A slot that is always narrow or slow is its own
+best: NVML calls no more possible, and nothing is marked.
 """
 
 import time
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from commwall.host.meter import Metered
-from commwall.host.nvml_reader import NOT_LOOKED_AT, AskedGpu, Refusals
+from commwall.host.nvml_reader import LEAST_ANSWERED, NOT_LOOKED_AT, AskedGpu, Refusals
 from commwall.schema.case import Leg
 from commwall.schema.metrics import METRICS
 from commwall.schema.result import Mark, Series
@@ -80,9 +81,10 @@ def state_found(
     series, absent = series_of(rank, states, refusals, start_ns, end_ns, "full")
     within = [state.pcie for state in states if start_ns <= state.time_ns <= end_ns]
     links = [link for link in within if link]
-    if most is None or not links:
-        return Metered(series), {**absent, "link_degraded": _why(refusals, "link_degraded")}
-    return Metered(series, _degraded(rank, links, most)), absent
+    marks = _degraded(rank, links, most) if most else ()
+    if not marks and (most is None or not links or None in within):
+        absent["link_degraded"] = _why(refusals if within else {}, "link_degraded")
+    return Metered(series, marks), absent
 
 
 def series_of(
@@ -108,7 +110,8 @@ def series_of(
     series = tuple(own for own in found if own)
     known = {own.metric for own in series}
     unknown = (metric for metric in METRICS_OF_STATE if metric not in known)
-    return series, {metric: _why(refusals, metric) for metric in unknown}
+    why = refusals if within else {}
+    return series, {metric: _why(why, metric) for metric in unknown}
 
 
 def link_held_down(
@@ -128,10 +131,13 @@ def _clock_hz(gpu: AskedGpu, metric: str, clock: int) -> float | None:
 
 
 def _series(rank: int, metric: str, within: Sequence[State], leg: Leg) -> Series | None:
+    """Values of one metric; None if it was too often refused to speak for the window."""
     found = (getattr(state, metric) for state in within)
     values = tuple(value for value in found if value is not None)
+    if not values or len(values) < LEAST_ANSWERED * len(within):
+        return None
     unit = METRICS[metric].unit
-    return Series(metric=metric, unit=unit, leg=leg, rank=rank, values=values) if values else None
+    return Series(metric=metric, unit=unit, leg=leg, rank=rank, values=values)
 
 
 def _degraded(rank: int, links: Sequence[PcieLink], most: PcieLink) -> tuple[Mark, ...]:

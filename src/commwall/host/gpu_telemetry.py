@@ -24,9 +24,9 @@ from commwall.host.gpu_state import (
 from commwall.host.gpu_users import Look, look_at_users, users_found
 from commwall.host.link_counters import LinkReading, carried, has_links, read_links
 from commwall.host.meter import Metered
-from commwall.host.nvml_reader import NOT_LOOKED_AT, AskedGpu, NvmlReader, merged_gaps
+from commwall.host.nvml_reader import AskedGpu, NvmlReader, merged_gaps
 from commwall.schema.case import Leg
-from commwall.schema.result import QUIET_S, Gap, Mark
+from commwall.schema.result import QUIET_S, Gap, Mark, Series
 
 LOOK_PERIOD_S = 0.2
 """GPM wants samples 100 ms apart; the quiet around a known transfer, QUIET_S, needs a look [s]."""
@@ -104,17 +104,30 @@ class LookReader(NvmlReader):
         return Metered(tuple(series), marks, (*gaps, *merged_gaps(reasons)))
 
     def states_found(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
-        """Clocks and temperatures in any window; what GPUs refuse, the gaps of leg `full` say."""
-        pairs = enumerate(zip(self.states, self.refusals, strict=True))
-        each = (series_of(rank, *own, start_ns, end_ns, leg)[0] for rank, own in pairs)
-        series = tuple(own for found in each for own in found)
-        answered = not self.reason and all("sm_clock_hz" not in own for own in self.refusals)
-        unseen = Gap(what=f"clocks of leg {leg}", reason=NOT_LOOKED_AT)
-        return Metered(series, gaps=(unseen,) if answered and not series else ())
+        """Clocks and temperatures in any window; what GPUs always refuse, leg `full` says."""
+        series, reasons = list[Series](), []
+        for rank, (states, refusals) in enumerate(zip(self.states, self.refusals, strict=True)):
+            own, absent = series_of(rank, states, refusals, start_ns, end_ns, leg)
+            told = any(state.sm_clock_hz is not None for state in states)
+            lacks = told and "sm_clock_hz" in absent
+            reasons.append({f"clocks of leg {leg}": absent["sm_clock_hz"]} if lacks else {})
+            series += own
+        return Metered(tuple(series), gaps=merged_gaps(reasons))
 
     def strangers(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
-        """Other programs in any window."""
-        return users_found(self.looks, self.refusals, start_ns, end_ns)[0]
+        """Other programs in any window, and beside one that may lie between two looks."""
+        return self._users(start_ns, end_ns)[0]
+
+    def doubts(self, start_ns: int, end_ns: int) -> tuple[Gap, ...]:
+        """Why other programs cannot be ruled out in any window, though they can at other times."""
+        told = any(look.own and None not in look.listed for look in self.looks)
+        return self._users(start_ns, end_ns)[1] if told else ()
+
+    def _users(self, start_ns: int, end_ns: int) -> tuple[tuple[Mark, ...], tuple[Gap, ...]]:
+        period_ns = round(USERS_EVERY * self._period_s * 1e9)
+        beside_ns = period_ns if end_ns - start_ns < period_ns else 0
+        window = (start_ns - beside_ns, end_ns + beside_ns)
+        return users_found(self.looks, self.refusals, *window)
 
     def links_held_down(self, start_ns: int, end_ns: int) -> tuple[Mark, ...]:
         """PCIe links that never reached their best in a window."""

@@ -31,7 +31,7 @@ class Meter(Protocol):
         """What disturbed another leg meanwhile, or a whole case (None)."""
 
     def states(self, start_ns: int, end_ns: int, leg: Leg) -> Metered:
-        """Clocks and temperatures in another leg than `full`, and why some are not known."""
+        """Clocks and temperatures in another leg than `full`, and what is not known only there."""
 
     def traffic(self, start_ns: int, end_ns: int) -> LinkTraffic | Gap:
         """What the links of the GPUs carried meanwhile, or why nothing is known of it."""

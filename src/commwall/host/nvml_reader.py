@@ -19,6 +19,8 @@ from commwall.schema.result import Gap
 LEAST_PAUSE = 0.5
 """A reading that came late is followed by the next no sooner than this part of the period."""
 NOT_LOOKED_AT = "not looked at in the window"
+LEAST_ANSWERED = 0.9
+"""Readings that were answered for less of a window do not speak for the whole [1]."""
 Refusals = dict[str, str]
 """What was asked for -> why it was refused, the last time."""
 

@@ -155,7 +155,8 @@ def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:
     """Variables of the workers: this process's own, but NCCL's only as the treatment says.
 
     Kept are the host's own safety settings and what the user set of NCCL's log. Devices are
-    numbered by their place on the bus, as NVML does, so that rank and counter mean the same GPU.
+    numbered by their place on the bus, as NVML does, so that rank and counter mean the same GPU,
+    whatever order the user has set.
 
     Args:
         request: names the treatment.
@@ -168,9 +169,9 @@ def worker_environment(request: LaunchRequest, mark: str) -> dict[str, str]:
     }
     kept = {name: inherited[name] for name in KEPT_VARIABLES if name in inherited}
     chosen = nccl_variables(request.platform.treatment)
-    own = {MARK_VARIABLE: mark, "PYTHONUNBUFFERED": "1"}
+    own = {MARK_VARIABLE: mark, "PYTHONUNBUFFERED": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     logs = log_variables(request, {**inherited, **chosen})
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **inherited, **logs, **chosen, **kept, **own}
+    return {**inherited, **logs, **chosen, **kept, **own}
 
 
 def _write_request(request: LaunchRequest, folder: Path) -> Path:

@@ -26,7 +26,7 @@ OF_MEMORY = (MEMORY_TRAFFIC, MEMORY_SHARE, STEP_TRAFFIC)
 OF_DEVICE = (MEMORY_SHARE, *(Quantity(MEAN + metric.id) for metric in AVERAGED))
 PCIE_RECEIVED = Quantity(MEAN + "pcie_received_bytes_per_s")
 FAR_MORE = 10
-"""Times what another counter reads where a link other than PCIe carries the exchange. Chosen."""
+"""Times what the same counter reads in the known transfer, where that takes NVLink. Chosen."""
 LEAST = METRICS["memory_share_least"]
 UNMEASURED = tr_later("not measured")
 KEPT_OUT = tr_later("kept out")
@@ -112,9 +112,8 @@ def _pcie_texts(tables: Tables) -> Iterator[str]:
         if counted > FAR_MORE * known:
             yield tr(
                 "{platform}: {counted} received over PCIe is not explained. Data lie on the device "
-                "and the exchange takes NVLink; during the known transfer another counter "
-                "(nvmlDeviceGetPcieThroughput) read {known} at most. What the counter used here "
-                "(GPM) holds besides copies is not known: conclude nothing from it.",
+                "and the exchange takes NVLink; the same counter read {known} at most during the "
+                "known transfer. What a step adds to it is not known: conclude nothing from it.",
                 platform=label,
                 counted=quantity_text(counted, "byte/s"),
                 known=quantity_text(known, "byte/s"),

@@ -69,9 +69,9 @@ class GpuFacts(Model):
     max_sm_clock_hz: float | None = None
     """Highest clock of the processors [Hz]."""
     pcie_generation: int | None = None
-    """Current generation of its PCIe link."""
+    """Highest generation of its PCIe link that GPU and slot allow."""
     pcie_width: int | None = None
-    """Current lanes of its PCIe link."""
+    """Most lanes of its PCIe link that GPU and slot allow."""
     partitioned: bool | None = None
     """True if it is divided into instances (MIG); null if it cannot be."""
 

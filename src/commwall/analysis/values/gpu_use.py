@@ -4,7 +4,7 @@ Layer: analysis. Reads no file. Absent before Hopper and on CPUs, with the reaso
 taken for it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
@@ -12,13 +12,28 @@ from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.readings import by_rank, gap_reason
 from commwall.language.translate import tr, tr_later
 from commwall.schema.facts import GpuFactsFile
+from commwall.schema.metrics import METRICS
 from commwall.schema.record import Record
+from commwall.schema.units import significant
 from commwall.schema.use_metrics import AVERAGED, MEAN
 
 AVERAGES = {MEMORY_SHARE: "dram_active_share"} | {Quantity(MEAN + m.id): m.id for m in AVERAGED}
 """Quantity -> the counter whose mean it is."""
 ON_CPU = tr_later("a CPU has no such counters")
 NOT_READ = tr_later("the record holds no reading of the GPUs' own counters")
+MOST_SHARE = 1.01
+"""No share is above 1; what exceeds it by less may be rounding. Chosen [1]."""
+NEVER_IDLE = ("dram_active_share", "sm_active_share")
+"""Counters that move in every step."""
+OPTIMISER_BYTES = 28
+"""Float32 traffic of AdamW for a parameter: 4 values read, 3 written [byte]."""
+STATE_BYTES = 16
+"""What AdamW keeps of a parameter: itself, its gradient and two moments in float32 [byte]."""
+CACHED_BYTES = 2**28
+"""A smaller state of the optimiser may stay in a GPU's cache, and traffic below the bound.
+Chosen: five times the second-level cache of an H100, 50 MB.
+
+Source: NVIDIA, H100 Tensor Core GPU Architecture, section "H100 L2 cache"."""
 
 
 def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> Derived:
@@ -32,6 +47,8 @@ def gpu_use(record: Record, step_s: float | None, peaks: GpuFactsFile) -> Derive
     use = Derived()
     for quantity, metric_id in AVERAGES.items():
         found = _mean(record, metric_id)
+        if quantity == MEMORY_SHARE and step_s is not None and not isinstance(found, str):
+            found = _too_little(record, step_s, peaks) or found
         if isinstance(found, str):
             use.absent[quantity] = found
         else:
@@ -52,6 +69,23 @@ def _add_memory(use: Derived, nominal: float | str, step_s: float | None) -> Non
         use.absent[STEP_TRAFFIC] = tr("{what} has no step times", what=tr("leg {leg}", leg="full"))
     else:
         use.values[STEP_TRAFFIC] = share * nominal * step_s
+
+
+def memory_share_least(record: Record, step_s: float, peaks: GpuFactsFile) -> float | None:
+    """Lower bound of the share of the memory's nominal rate that a step takes [1].
+
+    Args:
+        record: of suite training.
+        step_s: step time of leg full [s].
+        peaks: of the GPUs that are known.
+
+    Source: definition of `memory_share_least` in the metric registry.
+    """
+    runtime = record.software.runtime
+    rate = nominal_memory_rate(record, peaks)
+    if isinstance(rate, str) or runtime is None or runtime.parameters is None:
+        return None
+    return OPTIMISER_BYTES * runtime.parameters / (step_s * rate)
 
 
 def nominal_memory_rate(record: Record, peaks: GpuFactsFile) -> float | str:
@@ -84,6 +118,38 @@ def _mean(record: Record, metric_id: str) -> float | str:
         return tr(ON_CPU)
     own, gpus = by_rank(record, metric_id), record.platform.world_size
     if len(own) == gpus:
-        return fmean(fmean(values) for values in own.values())
+        return _impossible(metric_id, own) or fmean(fmean(values) for values in own.values())
     why = gap_reason(record, metric_id)
     return why or (of_some_gpus(metric_id, len(own), gpus) if own else tr(NOT_READ))
+
+
+def _impossible(metric_id: str, of_gpus: Mapping[int | None, Sequence[float]]) -> str | None:
+    """Why values of a counter cannot be true; None if they can."""
+    least, most = (end(map(end, of_gpus.values())) for end in (min, max))
+    if least < 0:
+        return tr("{metric} reads less than 0", metric=metric_id)
+    if METRICS[metric_id].unit == "1" and most > MOST_SHARE:
+        return tr(
+            "{metric} reads {share}, and no share is above 100 %",
+            metric=metric_id,
+            share=f"{significant(100 * most)} %",
+        )
+    if metric_id in NEVER_IDLE and not all(map(any, of_gpus.values())):
+        return tr("{metric} stays at 0 on a GPU that did steps", metric=metric_id)
+    return None
+
+
+def _too_little(record: Record, step_s: float, peaks: GpuFactsFile) -> str | None:
+    """Why the counter of the memory misses what each step must move; None if it does not."""
+    runtime, least = record.software.runtime, memory_share_least(record, step_s, peaks)
+    if least is None or runtime is None or STATE_BYTES * (runtime.parameters or 0) < CACHED_BYTES:
+        return None
+    read = min(map(fmean, by_rank(record, "dram_active_share").values()))
+    if read >= least:
+        return None
+    return tr(
+        "{metric} reads {share} on a GPU whose optimiser alone takes {least}",
+        metric="dram_active_share",
+        share=f"{significant(100 * read, 2)} %",
+        least=f"{significant(100 * least, 2)} %",
+    )
