@@ -61,6 +61,15 @@ def limited_to(golden: Record, power_w: float) -> Record:
     return golden.model_copy(update={"machine": golden.machine.model_copy(update={"gpus": gpus})})
 
 
+def unpolled(golden: Record) -> Record:
+    """The record with a series of power that holds no reading."""
+    series = (
+        own.model_copy(update={"values": ()}) if own.metric == "power_w" else own
+        for own in golden.series
+    )
+    return golden.model_copy(update={"series": tuple(series)})
+
+
 def on(platform: str, change: Callable[[Record], Record]) -> Callable[[Record], Record]:
     return lambda golden: change(golden) if golden.id.platform == platform else golden
 
@@ -134,6 +143,7 @@ def test_without_lowered_clocks_the_gap_is_split(tmp_path: Path) -> None:
         (lambda own: limited_to(lowered(own), 310.0), True),
         (lambda own: limited_to(lowered(own), 330.0), False),
         (lambda own: limited_to(own, 310.0), False),  # at full clocks
+        (lambda own: unpolled(limited_to(lowered(own), 310.0)), False),
         (lambda own: lowered(own).model_copy(update={"marks": (CAPPED,)}), True),
         (lambda own: own.model_copy(update={"marks": (CAPPED,)}), False),
     ],

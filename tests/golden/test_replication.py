@@ -3,19 +3,23 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commwall.analysis.replication.judging import Replication
+from commwall.analysis.names import PRIMARY
+from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.replication.predicting import NO_SPREAD, predict
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.derived import Derived
 from commwall.cli.main import main
 from commwall.records.bundle import collect, write_bundle
 from commwall.records.layout import Layout
-from commwall.records.predictions import PredictionError, read_predictions, write_predictions
+from commwall.records.predictions import PredictionError, basis, read_predictions, write_predictions
 from commwall.records.store import read_plan, write_record
 from commwall.report.page import open_page
 from commwall.report.replication import section
@@ -119,6 +123,32 @@ def test_what_must_agree_keeps_a_cell_from_counting(
     assert {cell.outcome for cell in found.cells} == {"does not count"}
     assert words in (found.cells[0].reason or "")
     assert (found.ratios.uncounted, found.agrees) == (1, None)
+
+
+def test_a_value_not_above_zero_leaves_no_value_to_judge_as_it_leaves_no_ratio(
+    published: Layout,
+) -> None:
+    replicate(published)
+    own, predictions = looked_at(published, OWN), read_predictions(published, CAMPAIGN)
+    cells = [without_speed(cell) for cell in own.cells]
+    found = judge_replication(predictions, basis(published, predictions), own.verdicts, cells)
+    (fast,) = (each for each in found.cells if (each.cell.a, each.cell.b) == (FAST, None))
+    assert (fast.outcome, fast.reason) == ("missing", f"{FAST} is not above zero in round 2")
+    assert found.values.inside == 1
+
+
+def test_a_value_not_above_zero_predicts_nothing(tmp_path: Path) -> None:
+    own = looked_at(write_campaign(tmp_path), CAMPAIGN)
+    found = predict(replace(own, cells=tuple(map(without_speed, own.cells))))
+    reasons = {(each.cell.a, each.cell.b, each.cell.metric): each.reason for each in found.absent}
+    assert reasons[FAST, None, PRIMARY.metric_id] == "not above zero in round 2"
+
+
+def without_speed(cell: Cell) -> Cell:
+    """A cell of the fast link's round 2 as one that reached nothing."""
+    place = cell.record.id
+    nothing = replace(cell, derived=Derived({**cell.derived.values, PRIMARY: 0.0}))
+    return nothing if (place.platform, place.round) == (FAST, 2) else cell
 
 
 def test_what_may_differ_is_told(published: Layout) -> None:

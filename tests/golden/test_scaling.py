@@ -7,6 +7,7 @@ import pytest
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.scaling.links import named_ladders
 from commwall.analysis.scaling.tables import Scaling, scaling_tables
+from commwall.analysis.steps.predictions import NO_TIME
 from commwall.records.ladders import ladders
 from commwall.schema.plan import Plan
 from tests.golden import build, steps
@@ -152,3 +153,23 @@ def test_what_lacks_a_leg_says_so(tmp_path: Path) -> None:
     assert alone["reason"].str.contains("leg single").all() and (alone["n"] == 0).all()
     assert (found.scaled_steps["n"] == 0).all()
     assert found.scaled_steps["reason"].str.startswith("leg packed").all()
+
+
+def test_noise_that_leaves_a_step_no_time_predicts_nothing_of_more(tmp_path: Path) -> None:
+    """The exchange alone takes four times as long in round 1 of two GPUs host-staged."""
+
+    def change(own):  # type: ignore[no-untyped-def]
+        slow = (own.id.platform, own.id.case, own.id.round) == ("hoststaged2", "first", 1)
+        series = (
+            s.model_copy(update={"values": tuple(4 * v for v in s.values)})
+            if slow and s.leg == "comm"
+            else s
+            for s in own.series
+        )
+        return own.model_copy(update={"series": tuple(series)})
+
+    found = scaling_tables(analyse_campaign(write_campaign(tmp_path, change), CAMPAIGN, 0.95))
+    rows = found.scaled_steps.query("case == 'first' and link == @STAGED")
+    none = rows[rows["source"] == "hoststaged2"]
+    assert set(none["reason"]) == {NO_TIME} and (none["n"] == 0).all()
+    assert (rows[rows["source"] == "hoststaged4"]["n"] == 3).all()

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from commwall.analysis.result import analyse_campaign
-from commwall.analysis.steps import predictions
+from commwall.analysis.result import Analysis, analyse_campaign
+from commwall.analysis.steps.predictions import NO_TIME
 from commwall.analysis.steps.rows import predicted_step_rows
 from commwall.analysis.steps.words import yardsticks
-from commwall.analysis.tables.tidy import Tables
+from commwall.analysis.tables.rows import Row
+from commwall.analysis.tables.tidy import ROWS, Tables
 from commwall.analysis.values.clocks import APART
 from commwall.schema.case import TrainingCase
 from commwall.schema.record import Record
@@ -30,6 +30,8 @@ from tests.golden.steps import (
     STAGED_MS,
     SWEEP,
     Change,
+    plan,
+    records,
     without,
     write_campaign,
 )
@@ -327,8 +329,113 @@ def test_the_model_is_held_against_guesses_without_it(tmp_path: Path) -> None:
     assert own.gain_off_percent < own.gain_percent
 
 
-def test_noise_that_leaves_a_step_no_time_has_no_parts() -> None:
-    noisy = SimpleNamespace(over=lambda link, step=None: 1.0 if step is None else -0.1)
-    step = SimpleNamespace(over=lambda link: link)
-    measured = SimpleNamespace(steps=(step,), full_s=(1.0,))
-    assert predictions._parts((1.0,), [(noisy, object())], measured) is None  # type: ignore
+def longer(times: float, metric: str, leg: str | None = None) -> Change:
+    """A change of round 1: a metric's values are so many times as large."""
+
+    def change(own: Record) -> Record:
+        series = (
+            s.model_copy(update={"values": tuple(times * value for value in s.values)})
+            if (s.metric, s.leg) == (metric, leg) and own.id.round == 1
+            else s
+            for s in own.series
+        )
+        return own.model_copy(update={"series": tuple(series)}).sealed()
+
+    return change
+
+
+def on(platform: str, change: Change) -> Change:
+    return lambda own: change(own) if own.id.platform == platform else own
+
+
+def all_rows(analysis: Analysis) -> dict[str, list[Row]]:
+    """Every table of a campaign."""
+    return {name: list(rows(analysis)) for name, rows in ROWS.items()}
+
+
+@pytest.mark.parametrize("times", [2, 4, 8])
+def test_noise_that_leaves_a_step_no_time_stops_no_table(tmp_path: Path, times: float) -> None:
+    """One round's exchange alone takes so long that hardly anything is left without it."""
+    change = _only(AS_MODELLED, on(STAGED, longer(times, "step_time_s", "comm")))
+    analysis = analyse_campaign(write_campaign(tmp_path, change), CAMPAIGN, 0.95)
+    tables = all_rows(analysis)
+    found = pd.DataFrame(tables["predicted_steps"])
+    own, back = row(found, AS_MODELLED, STAGED, NVLINK), row(found, AS_MODELLED, NVLINK, STAGED)
+    assert own["n"] == 0 and own["reason"] == f"source: {NO_TIME}"
+    assert back["predicted_s"] == pytest.approx(17e-3)
+    other = row(found, OPTIMISER, STAGED, NVLINK)
+    assert other["predicted_s"] == pytest.approx(15e-3) and other["predicted_low_s"] > 0
+
+
+def test_noise_that_leaves_a_part_no_time_leaves_the_others_unknown(tmp_path: Path) -> None:
+    """The rest of a slow exchange is a few ms below 0, and the target's own exchange takes 2 ms."""
+
+    def change(own: Record) -> Record:
+        times = {NVLINK: 2, STAGED: 0.25}.get(own.id.platform, 1)
+        return longer(times, "step_time_s", "comm")(own) or own
+
+    found = row(predicted(tmp_path, _only(AS_MODELLED, change)), AS_MODELLED, NVLINK, STAGED)
+    assert found["n"] == 3 and found["predicted_s"] > 12e-3
+    assert found[PARTS].isna().all() and found["error_percent"] < 0
+
+
+def test_rounds_that_noise_leaves_no_time_are_left_out_of_joined_buckets(tmp_path: Path) -> None:
+    """If all sizes take as long, one bucket takes half of what two do; the rest is that of two."""
+
+    def alike(own: Record) -> Record:
+        if own.id.case != SWEEP:
+            return own
+        series = (
+            s.model_copy(update={"values": (3e-3, 3e-3)}) if s.metric == "operation_time_s" else s
+            for s in own.series
+        )
+        return own.model_copy(update={"series": tuple(series)}).sealed()
+
+    def change(own: Record) -> Record:
+        slow = _only(AS_MODELLED, on(NVLINK, longer(10, "step_time_s", "comm")))(own)
+        return alike(slow) if slow else own
+
+    tables = all_rows(analyse_campaign(write_campaign(tmp_path, change), CAMPAIGN, 0.95))
+    rows = pd.DataFrame(tables["bucket_sizes"]).query("platform == @NVLINK")
+    assert rows.query("case == @AS_MODELLED")["n"].tolist() == [3, 2]
+    assert rows.query("case == @OPTIMISER")["n"].tolist() == [3, 3]
+
+
+def test_moments_that_were_one_before_rounding_are_those_of_a_step(tmp_path: Path) -> None:
+    """Shortened to the packed step, the last bucket's would come an ulp after the backward pass."""
+    packed_s, end_s = 0.01111, 0.011249
+
+    def noted(own: Record) -> Record:
+        at_s = {("bucket_ready_time_s", 1): end_s, ("backward_end_time_s", None): end_s}
+        series = (
+            s.model_copy(update={"values": (at_s[s.metric, s.bucket],) * 2})
+            if (s.metric, s.bucket) in at_s
+            else s.model_copy(update={"values": (packed_s,) * len(s.values)})
+            if (s.metric, s.leg, s.phase) == ("step_time_s", "packed", "measured")
+            else s
+            for s in own.series
+        )
+        return own.model_copy(update={"series": tuple(series)}).sealed()
+
+    found = predicted(tmp_path, _only(AS_MODELLED, on(NVLINK, noted)))
+    assert row(found, AS_MODELLED, NVLINK, STAGED)["n"] == 3
+
+
+def test_a_sweep_that_is_called_as_a_training_case_is_kept_apart(tmp_path: Path) -> None:
+    golden = plan()
+    training, collectives = golden.suites
+    cases = {AS_MODELLED: collectives.cases[SWEEP], BESIDE: collectives.cases[BESIDE]}
+    platforms = dict.fromkeys(collectives.platforms, tuple(cases))
+    suites = (training, collectives.model_copy(update={"cases": cases, "platforms": platforms}))
+    called = [
+        own.model_copy(update={"id": own.id.model_copy(update={"case": AS_MODELLED})}).sealed()
+        if own.id.case == SWEEP
+        else own
+        for own in records()
+    ]
+    layout = samples.write_campaign(tmp_path, golden.model_copy(update={"suites": suites}), called)
+    samples.write_index(layout, CAMPAIGN)
+    analysis = analyse_campaign(layout, CAMPAIGN, 0.95)
+    assert not any(cell.refusals for cell in analysis.cells)
+    found = pd.DataFrame(all_rows(analysis)["step_models"])
+    assert found.query("case == @AS_MODELLED")["n"].tolist() == [3, 3, 3]

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from commwall.analysis.breakeven import contests
 from commwall.analysis.names import PRIMARY, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.values.derive import derive
 from commwall.analysis.verdicts.decompose import Decomposition
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.wording import decomposition_text, noise_text, sentence, short_text
+from commwall.schema.record import Record
+from tests import samples
 from tests.golden.build import AGAIN, CAMPAIGN, FAST, NO_COUNTER, SLOW, record, write_campaign
 
 
@@ -97,6 +100,60 @@ def test_ranks_with_different_numbers_of_steps_give_no_step_time() -> None:
     derived = derive(golden.model_copy(update={"series": short}))
     assert "different numbers of steps: [4, 5]" in derived.absent[Quantity("step_time_s", "full")]
     assert PRIMARY not in derived.values
+
+
+@pytest.mark.parametrize(("rank", "values"), [(0, ()), (1, (0.01,)), (0, (0.06, 0.064))])
+def test_steps_enqueued_beforehand_count_where_a_rank_timed_both(
+    rank: int, values: tuple[float, ...]
+) -> None:
+    """Rank 0 alone times leg single: 80 ms, of which 64 without waiting for the host."""
+    golden = record(FAST, 1)
+    queued = samples.series("queued_step_time_s", "s", values, "single", rank)
+    derived = derive(golden.model_copy(update={"series": (*golden.series, queued)}))
+    found = derived.values.get(Quantity("host_gap_share", "single"))
+    assert found == (pytest.approx(0.2) if len(values) == 2 else None)
+    assert derived.values[PRIMARY] == pytest.approx(80)
+
+
+def test_energy_that_adds_up_to_nothing_was_not_measured() -> None:
+    golden = record(FAST, 1)
+    series = (
+        own.model_copy(update={"values": (40.0, -40.0)}) if own.metric == "energy_j" else own
+        for own in golden.series
+    )
+    derived = derive(golden.model_copy(update={"series": tuple(series)}))
+    quantity = Quantity("energy_efficiency_samples_per_j")
+    assert derived.absent[quantity] == "needs energy_j, which was not measured"
+
+
+def test_bootstrapped_intervals_of_one_ratio_are_one_interval(tmp_path: Path) -> None:
+    """From 15 rounds on rounds are resampled, by the plan's seed wherever their ratio is told."""
+
+    def drifting(own: Record) -> Record:
+        series = (
+            s.model_copy(
+                update={"values": tuple(v * (1 + own.id.round**2 / 1e3) for v in s.values)}
+            )
+            if (s.leg, own.id.platform) == ("single", SLOW)
+            else s
+            for s in own.series
+        )
+        return own.model_copy(update={"series": tuple(series)}).sealed()
+
+    analysis = analyse_campaign(write_campaign(tmp_path, drifting, rounds=15), CAMPAIGN, 0.95)
+    (part,) = analysis.decompositions
+    (contest,) = contests(analysis)
+    assert isinstance(part, Decomposition)
+    told = {
+        Quantity("step_time_s", "single"): part.per_gpu_speed,
+        Quantity("step_time_s", "full"): contest.points[0].gain,
+    }
+    for quantity, ratio in told.items():
+        around = _verdict(analysis, SLOW, quantity).ratio
+        assert around and around.interval and ratio.interval
+        assert around.interval.method == "bootstrap-t"
+        assert ratio.interval.low == pytest.approx(1 / around.interval.high, rel=1e-9)
+        assert ratio.interval.high == pytest.approx(1 / around.interval.low, rel=1e-9)
 
 
 def test_throughput_verdict(analysis: Analysis) -> None:

@@ -97,10 +97,12 @@ def predicted(world: World, source: str, target: str, spread: float) -> list[Ste
     there = [tuple(own.full_s for own in rounds) for rounds in world.rounds(target, spread)]
     inputs = StepInputs(here, {source: world.link(source, spread)}, {})
     fits, link = fit_steps(inputs, source), world.link(target, spread)
-    found = [
+    asked = (
         predict_step(Place(case, source, target, control=False), own, link, Measured(full_s))
         for (case, own), full_s in zip(fits.items(), there, strict=True)
-    ]
+    )
+    found = [own for own in asked if isinstance(own, StepPrediction)]
+    assert len(found) == CASES
     return list(with_intervals(found, 0.95))
 
 

@@ -106,3 +106,14 @@ def test_without_a_load_sensitivity_stands_for_both() -> None:
 def test_a_load_is_what_workloads_are_usually_like() -> None:
     assert LOADED.prior is LIKE_A_LOAD
     assert LIKE_A_LOAD.usual == Traits(1, 0)
+
+
+def test_traits_stay_usual_where_the_way_leads_to_no_such_step() -> None:
+    """Dragged, the first bucket lets compute come past the second, beside which it would lose 0.69
+    of each second: the step gets shorter, and much drag makes it long again."""
+    uneven = Contention((524288, 2097152), (0.1, 0.69), (1.8, 2.0))
+    link = SweptLink(Sweep((524288, 2097152), (3.9, 11.7)), uneven)
+    work = BucketedStep(Timeline((5.8, 11.6), 13.16, 16.63), (524288, 2097152), ranks=2)
+    usual_s = work.step(link, Traits()).step_s
+    assert work.step(link, Traits(1.0, 0.2)).step_s < usual_s
+    assert work.traits(link, usual_s - 1.87, 0.139) == Traits()

@@ -67,6 +67,23 @@ def test_joined_buckets_by_hand() -> None:
     assert later.joined(4000) == pytest.approx(14.5, abs=1e-4)
 
 
+def test_a_round_that_noise_leaves_no_time_predicts_nothing() -> None:
+    # an exchange of 40 ms would make it a step of 50 and more: the rest is -36 ms
+    noisy = MeasuredStep(SMALL, 14, 40)
+    assert set(only(b4=noisy, b8=MeasuredStep(LARGE, 25, 4))) == {("b8", "b4")}
+    fit = fits_of(b4=noisy)["b4"][0]
+    assert fit.over(fit.link) == pytest.approx(14)
+    assert fit.over(fits_of(b8=MeasuredStep(LARGE, 25, 4))["b8"][0].link) is None
+
+
+def test_a_step_may_be_shorter_than_its_packed_one_by_what_legs_differ() -> None:
+    # over such a link an exchange costs hardly anything; 12 ms are those of the packed step
+    fit = fits_of(b4=MeasuredStep(SMALL, 14, 4))["b4"][0]
+    for left, known in ((11.9, True), (11.5, True), (11.3, False)):
+        own = replace(fit, rest_s=left - 14)
+        assert (own.over(own.link) is not None) is known
+
+
 def test_cases_that_differ_otherwise_predict_nothing() -> None:
     step = MeasuredStep(SMALL, 14, 4)
     assert only(b4=step, other_seed=step) == {}

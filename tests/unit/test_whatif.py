@@ -11,7 +11,7 @@ from commwall.analysis.whatif.asking import Words, layout_of, question_of
 from commwall.analysis.whatif.assumptions import Facts, read_assumptions
 from commwall.analysis.whatif.calibration import Calibration
 from commwall.analysis.whatif.offers import Offer, offer
-from commwall.analysis.whatif.trained import Trained
+from commwall.analysis.whatif.trained import Trained, hidden_of
 from commwall.analysis.whatif.words import answer_lines, heading, layout_text, origin_lines
 from commwall.cli.main import main
 from commwall.model.estimates import Estimate, Origin
@@ -452,3 +452,11 @@ def test_gains_of_one_machine_share_what_nobody_measured(facts: Facts) -> None:
     own = tuple(dataclasses.replace(link, overlap=apart) for link in same.links)
     wide = answer(dataclasses.replace(question, links=own)).gains[0].gain
     assert wide.low < 0 < wide.high
+
+
+@pytest.mark.parametrize(("hidden", "ends"), [(1.25, (0.5, 1.0)), (-0.25, (-0.25, 0.5))])
+def test_no_more_is_hidden_than_could_be(hidden: float, ends: tuple[float, float]) -> None:
+    """Noise may make a step shorter than its compute; one over a link would be so, too."""
+    own = Trained("bert-b32", "bert-large", "fast", flops=8.4e12, mfu=0.4, hidden=hidden)
+    found = hidden_of([MEASURED.trained[0], own], "bert-large", "fast")
+    assert found and (found.low, found.high) == ends

@@ -81,11 +81,11 @@ def contests(analysis: Analysis) -> Iterator[Contest]:
         own = [p for p in analysis.pairings if p.comparison == comparison and p.pairs]
         trained = [p for p in own if isinstance(p.planned, TrainingCase)]
         if trained:
-            yield from _contest(comparison, trained, analysis.confidence)
+            yield from _contest(comparison, trained, analysis)
 
 
 def _contest(
-    comparison: Comparison, trained: Sequence[Pairing], confidence: float
+    comparison: Comparison, trained: Sequence[Pairing], analysis: Analysis
 ) -> Iterator[Contest]:
     """Sides in the order of their exchange: the faster link is the one that exchanges faster."""
     found = [
@@ -97,7 +97,7 @@ def _contest(
         return
     order = (0, 1) if _first_is_faster([pairs for _, pairs in found]) else (1, 0)
     sides = (comparison.a, comparison.b)
-    points = tuple(_point(case, pairs, order, confidence) for case, pairs in found)
+    points = tuple(_point(case, pairs, order, analysis) for case, pairs in found)
     yield Contest(sides[order[0]], sides[order[1]], points)
 
 
@@ -113,7 +113,7 @@ def _first_is_faster(cases: Sequence[Sequence[tuple[Cell, Cell]]]) -> bool:
 
 
 def _point(
-    case: str, pairs: Sequence[tuple[Cell, Cell]], order: tuple[int, int], confidence: float
+    case: str, pairs: Sequence[tuple[Cell, Cell]], order: tuple[int, int], analysis: Analysis
 ) -> Point:
     fast, slow = ([pair[side] for pair in pairs] for side in order)
     steps = [[cell.derived.values[FULL] for cell in side] for side in (slow, fast)]
@@ -127,7 +127,7 @@ def _point(
         gradient_bytes=gradient_bytes(fast[0].record),
         compute_s=computed,
         packed=all(PACKED in cell.derived.values for pair in pairs for cell in pair),
-        gain=paired_ratio(*steps, confidence=confidence),
+        gain=paired_ratio(*steps, confidence=analysis.confidence, seed=analysis.seed),
         exchange_s=(exchange[0], exchange[1]),
         hidden=(_hidden(fast), _hidden(slow)),
     )

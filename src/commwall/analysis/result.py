@@ -123,7 +123,7 @@ def analyse(
         cells=platform_cells,
         pairings=pairs,
         verdicts=verdicts,
-        decompositions=decompose(verdicts),
+        decompositions=decompose(verdicts, seed=plan.seed) if plan else (),
         gaps=list_gaps(evidence.index, platform_cells, pairs),
         facts=facts,
     )

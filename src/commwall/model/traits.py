@@ -62,7 +62,9 @@ def most_probable(
 
     Args:
         prior: what traits are likely.
-        step: the step that traits give [s]; it never gets shorter as one of them rises.
+        step: the step that traits give [s]. It may get shorter as one of them rises: beside an
+            early bucket that takes longer, compute may come past a later one that costs it more.
+            Where the way of the usual traits leads to no such step therefore, they stay usual.
         measured_s: the step that was measured [s].
         doubt_s: standard error of that, over 0 [s].
 
@@ -79,4 +81,7 @@ def most_probable(
         return step(moved(by)) + by * doubt_s**2 - measured_s
 
     # once doubt alone accounts for the surprise, traits have left the usual too far
-    return moved(bisect(beyond_s, 0.0, 2 * (measured_s - usual_s) / doubt_s**2))
+    farthest = 2 * (measured_s - usual_s) / doubt_s**2
+    if beyond_s(0.0) * beyond_s(farthest) > 0:
+        return prior.usual
+    return moved(bisect(beyond_s, 0.0, farthest))

@@ -9,7 +9,7 @@ from statistics import geometric_mean
 from typing import Literal
 
 from commwall.analysis.names import Quantity
-from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.cells import Cell, not_positive
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import clauses, tr
 from commwall.records.comparable import Difference
@@ -187,11 +187,17 @@ def _ratio(
 
 
 def _values(cell: PredictedCell, cells: Sequence[Cell]) -> tuple[tuple[float, ...], str | None]:
+    """New values of one platform, or why there are none: as of a ratio, one not above 0 is why."""
     quantity = Quantity(cell.metric)
     own = [c for c in cells if _of([c.record], cell, cell.a)]
-    values = tuple(
-        c.derived.values[quantity] for c in own if c.derived.values.get(quantity, 0.0) > 0
-    )
+    if found := not_positive(own, quantity):
+        where = found.record.id
+        return (), tr(
+            "{platform} is not above zero in round {round}",
+            platform=where.platform,
+            round=where.round,
+        )
+    values = tuple(c.derived.values[quantity] for c in own if quantity in c.derived.values)
     if values:
         return values, None
     absent = dict.fromkeys(c.derived.absent[quantity] for c in own if quantity in c.derived.absent)

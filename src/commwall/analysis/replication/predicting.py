@@ -19,7 +19,7 @@ from commwall.analysis.names import (
     treatments_compared,
 )
 from commwall.analysis.result import Analysis
-from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.cells import Cell, not_positive
 from commwall.records.layout import path_in_campaign
 from commwall.records.predictions import PredictionError
 from commwall.schema.case import SuiteName
@@ -116,9 +116,13 @@ def _values(
 def _value(
     cell: PredictedCell, quantity: Quantity, own: Sequence[Cell], confidence: float
 ) -> Predicted | NotPredicted:
-    usable = [c for c in own if c.derived.values.get(quantity, 0.0) > 0]
+    if found := not_positive(own, quantity):
+        return NotPredicted(cell=cell, reason=f"not above zero in round {found.record.id.round}")
+    usable = [c for c in own if quantity in c.derived.values]
     if not usable:
-        reasons = dict.fromkeys(c.derived.absent.get(quantity, "not above zero") for c in own)
+        reasons = dict.fromkeys(
+            c.derived.absent[quantity] for c in own if quantity in c.derived.absent
+        )
         return NotPredicted(cell=cell, reason="; ".join(reasons) or "no usable record")
     rounds = tuple(c.record.id.round for c in usable)
     values = tuple(c.derived.values[quantity] for c in usable)

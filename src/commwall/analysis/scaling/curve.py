@@ -13,6 +13,7 @@ from commwall.analysis.tables.rows import Row, mean_columns
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.readings import training_case
 from commwall.records.ladders import Ladder
+from commwall.schema.case import TrainingCase
 from commwall.schema.plan import PlannedPlatform
 
 EFFICIENCY = Quantity("scaling_efficiency")
@@ -60,7 +61,8 @@ def _admitted(analysis: Analysis, platform: PlannedPlatform, case: str) -> list[
     return [
         cell
         for cell in analysis.cells
-        if (cell.record.id.platform, cell.record.id.case) == (platform.name, case)
+        if isinstance(cell.record.case, TrainingCase)
+        and (cell.record.id.platform, cell.record.id.case) == (platform.name, case)
         and not cell.refusals
     ]
 

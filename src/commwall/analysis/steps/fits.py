@@ -19,6 +19,10 @@ from commwall.model.traits import Traits
 LEG_ERROR = 0.005
 """Share of a step to which the difference of two legs is trusted. Chosen: a few times the spread
 between rounds on GPUs, since legs differ in more than what they are called after."""
+LEAST_LEFT = 0.95
+"""Of its compute and packing a step takes at least so much [1]: less is noise of the legs. Chosen:
+where an exchange costs hardly anything, legs differ by noise either way; by a host's gaps of 2 %
+and by clocks 1 % apart without being refused."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,19 @@ class FittedStep:
     rest_s: float
     """What the step has beyond that [s]."""
 
-    def over(self, link: SweptLink, step: MeasuredStep | None = None) -> float:
-        """The step over another link [s]; with other compute legs, if they are given."""
-        bucketed = (step or self.step).bucketed
-        return bucketed.step(link, self.traits).step_s + self.rest_s
+    def over(self, link: SweptLink, step: MeasuredStep | None = None) -> float | None:
+        """The step over another link [s]; with other compute legs, if they are given.
 
-    def joined(self, bucket_bytes: int) -> float:
-        """The step with buckets joined until they hold so many bytes [s]."""
+        None where that is less than LEAST_LEFT of its compute and packing. A leg `comm` that was
+        too slow makes the modelled step here too long, and the rest, which is carried over as it
+        is, as much too small.
+        """
+        bucketed = (step or self.step).bucketed
+        step_s = bucketed.step(link, self.traits).step_s + self.rest_s
+        return step_s if step_s >= LEAST_LEFT * bucketed.timeline.step_s else None
+
+    def joined(self, bucket_bytes: int) -> float | None:
+        """The step with buckets joined until they hold so many bytes [s]; None as in `over`."""
         bucketed = self.step.bucketed.merged(bucket_bytes)
         return self.over(self.link, replace(self.step, bucketed=bucketed))
 

@@ -105,12 +105,14 @@ def measured_step(cell: Cell) -> MeasuredStep | str:
 def _timeline(ready_s: tuple[float, ...], end_s: float, packed_s: float) -> Timeline | None:
     """Moments of a step that took so long; None if they cannot be of one step [s].
 
-    Steps whose moments are noted take a little longer than those that are timed.
+    Steps whose moments are noted take a little longer than those that are timed. Shortened by one
+    factor, moments that were one may differ by a rounding: none comes after what it precedes.
     """
     longer = max(1.0, end_s / packed_s)
     if longer > MOST_NOTED or not 0 <= min(ready_s) <= max(ready_s) <= end_s:
         return None
-    return Timeline(tuple(s / longer for s in ready_s), min(packed_s, end_s / longer), packed_s)
+    backward_s = min(packed_s, end_s / longer)
+    return Timeline(tuple(min(s / longer, backward_s) for s in ready_s), backward_s, packed_s)
 
 
 def _steps(cells: list[Cell]) -> Steps:

@@ -17,11 +17,13 @@ from commwall.analysis.steps.fits import FittedStep, fit_steps, mean_traits
 from commwall.analysis.steps.inputs import MeasuredStep, StepInputs, step_inputs
 from commwall.analysis.steps.links import PlatformLink, same_treatment
 from commwall.analysis.values.cells import Cell
-from commwall.language.translate import tr
+from commwall.language.translate import tr, tr_later
 from commwall.model.sweep import SweptLink
 from commwall.model.traits import Traits
 from commwall.schema.plan import Plan
 from commwall.stats.misfit import LEAST_GROUPS, misfit_interval
+
+NO_TIME = tr_later("noise of the legs leaves a round less time than its compute and packing take")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class StepPrediction:
 
     place: Place
     rounds_s: tuple[float, ...]
-    """Prediction from each round of the source [s]."""
+    """Prediction from each round of the source, positive [s]."""
     traits: Traits
     """Of the workload, mean over rounds."""
     packed_s: float
@@ -203,8 +205,8 @@ class Measured:
 
 def predict_step(
     place: Place, rounds: Sequence[FittedStep], there: PlatformLink, measured: Measured
-) -> StepPrediction:
-    """One prediction, without interval.
+) -> StepPrediction | Unpredicted:
+    """One prediction, without interval; none where noise leaves a round no step.
 
     Args:
         place: what is predicted.
@@ -213,7 +215,9 @@ def predict_step(
         measured: what the prediction is held against; nothing of it enters it.
     """
     pairs = list(zip(rounds, cycle(there.rounds), strict=False))
-    predicted = tuple(own.over(link) for own, link in pairs)
+    predicted = _all_known(own.over(link) for own, link in pairs)
+    if predicted is None:
+        return Unpredicted(place, "source", tr(NO_TIME))
     sizes = rounds[0].step.bucketed.bucket_bytes
     return StepPrediction(
         place=place,
@@ -232,19 +236,25 @@ def _parts(
 ) -> ErrorParts | None:
     """Put the target's own measurements in place of the inputs, one after another.
 
-    None where the target's compute legs were not measured, or where their noise, less what the
-    model takes off, leaves a step no time at all.
+    None where the target's compute legs were not measured, or where noise leaves a round no step.
     """
     if not measured.steps:
         return None
     both = [(*pair, step) for pair, step in zip(pairs, cycle(measured.steps), strict=False)]
-    compute = [own.over(link, step) for own, link, step in both]
-    exchange = [own.over(step.over(link), step) for own, link, step in both]
-    if min(*predicted, *compute, *exchange) <= 0:
+    compute = _all_known(own.over(link, step) for own, link, step in both)
+    exchange = _all_known(own.over(step.over(link), step) for own, link, step in both)
+    if compute is None or exchange is None:
         return None
     steps_s = [geometric_mean(values) for values in (predicted, compute, exchange)]
     after = [*steps_s[1:], geometric_mean(measured.full_s)]
     return ErrorParts(*(a / b for a, b in zip(steps_s, after, strict=True)))
+
+
+def _all_known(steps_s: Iterable[float | None]) -> tuple[float, ...] | None:
+    """Rounds [s], if each has a step."""
+    found = list(steps_s)
+    known = tuple(step_s for step_s in found if step_s is not None)
+    return known if len(known) == len(found) else None
 
 
 def with_intervals(

@@ -87,7 +87,11 @@ def _trained(
     analysis: Analysis,
 ) -> Iterator[tuple[Row, TrainingCase, Steps, tuple[FittedStep, ...]]]:
     """Every platform and training case with its rounds, and explained, where they can be."""
-    cells = {(cell.record.id.platform, cell.record.id.case): cell for cell in analysis.cells}
+    cells = {
+        (cell.record.id.platform, cell.record.id.case): cell
+        for cell in analysis.cells
+        if isinstance(cell.record.case, TrainingCase)
+    }
     models = analysis.steps
     for (platform, case), steps in models.inputs.steps.items() if models else ():
         record, fits = cells[platform, case].record, models.fits if models else {}
@@ -141,20 +145,28 @@ def _beside(fit: FittedStep) -> tuple[float, float]:
 
 
 def bucket_size_rows(analysis: Analysis) -> Iterator[Row]:
-    """Table `bucket_sizes`: the modelled step with buckets joined to larger ones."""
+    """Table `bucket_sizes`: the modelled step with buckets joined to larger ones.
+
+    Nothing of a case where noise leaves no round of it as it was trained; it comes first.
+    """
     for place, case, _, fits in _trained(analysis):
         if fits:
             whole = sum(fits[0].step.bucketed.bucket_bytes)
             sizes = (*(times * case.bucket_bytes for times in JOINED), whole)
             found = {row["buckets"]: row for row in (_joined_columns(fits, s) for s in sizes)}
-            yield from ({**place, "n": len(fits), **row} for row in found.values())
+            as_trained, *joined = found.values()
+            shown = [as_trained, *(row for row in joined if row["n"])] if as_trained["n"] else []
+            yield from ({**place, **row} for row in shown)
 
 
 def _joined_columns(fits: tuple[FittedStep, ...], size: int) -> Row:
+    """Mean over the rounds in which noise leaves the step its time."""
+    steps_s = [step_s for fit in fits if (step_s := fit.joined(size)) is not None]
     return {
+        "n": len(steps_s),
         "bucket_bytes": size,
         "buckets": len(fits[0].step.bucketed.merged(size).bucket_bytes),
-        "step_s": geometric_mean(fit.joined(size) for fit in fits),
+        "step_s": geometric_mean(steps_s) if steps_s else None,
     }
 
 

@@ -27,7 +27,7 @@ class Transfer:
     kind: Kind
     """What differs between the cases."""
     rounds_s: tuple[float, ...]
-    """Prediction from each round of the source [s]."""
+    """Prediction from each round of the source in which noise leaves the step its time [s]."""
     packed_s: float
     """Step without exchange on which the prediction stands [s]."""
     measured_s: float
@@ -46,19 +46,22 @@ def transfers(
 ) -> Iterator[Transfer]:
     """Every case of a platform from each that differs from it in batch, or has smaller buckets.
 
+    A case of which noise leaves no round predicts nothing.
+
     Args:
         cases: name -> case.
         fits: name -> its rounds on the platform, explained.
     """
     for source, target in permutations(fits, 2):
         kind = _difference(cases[source], cases[target])
-        if kind:
-            own, theirs = fits[source], fits[target]
+        own, theirs = fits[source], fits[target]
+        rounds_s = _rounds(kind, own, theirs, cases[target].bucket_bytes) if kind else ()
+        if kind and rounds_s:
             yield Transfer(
                 source=source,
                 target=target,
                 kind=kind,
-                rounds_s=_rounds(kind, own, theirs, cases[target].bucket_bytes),
+                rounds_s=rounds_s,
                 packed_s=_packed_s(theirs if kind == "batch" else own),
                 measured_s=geometric_mean(fit.step.full_s for fit in theirs),
                 measured_packed_s=_packed_s(theirs),
@@ -77,10 +80,12 @@ def _difference(source: TrainingCase, target: TrainingCase) -> Kind | None:
 def _rounds(
     kind: Kind, own: Sequence[FittedStep], theirs: Sequence[FittedStep], bucket_bytes: int
 ) -> tuple[float, ...]:
-    """Prediction of each round [s]."""
+    """Prediction of each round that has one [s]."""
     if kind == "buckets":
-        return tuple(fit.joined(bucket_bytes) for fit in own)
-    return tuple(fit.over(o.link, o.step) for fit, o in zip(own, cycle(theirs), strict=False))
+        found = [fit.joined(bucket_bytes) for fit in own]
+    else:
+        found = [fit.over(o.link, o.step) for fit, o in zip(own, cycle(theirs), strict=False)]
+    return tuple(step_s for step_s in found if step_s is not None)
 
 
 def _packed_s(fits: Sequence[FittedStep]) -> float:

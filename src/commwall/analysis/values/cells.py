@@ -3,9 +3,10 @@
 Layer: analysis. Reads no file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from commwall.analysis.names import Quantity
 from commwall.analysis.values.clocks import highest_clock_hz
 from commwall.analysis.values.derive import derive
 from commwall.analysis.values.derived import Derived
@@ -25,6 +26,11 @@ class Cell:
     derived: Derived
     refusals: tuple[str, ...]
     """Why its numbers may not enter a verdict; empty if they may."""
+
+
+def not_positive(cells: Iterable[Cell], quantity: Quantity) -> Cell | None:
+    """The first cell whose value has no logarithm; None if all that are known have one."""
+    return next((c for c in cells if c.derived.values.get(quantity, 1.0) <= 0), None)
 
 
 def read_cells(evidence: Evidence, peaks: GpuFactsFile) -> tuple[Cell, ...]:

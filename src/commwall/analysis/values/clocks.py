@@ -84,7 +84,8 @@ def at_power_limit(record: Record, highest_hz: float | None) -> bool:
 
 def _power_shares(record: Record) -> list[float]:
     """Median power of each GPU in leg `full` by its limit [1], where both are known."""
-    polled = {own.rank: median(own.values) for own in measured(record, "power_w", "full")}
+    series = (own for own in measured(record, "power_w", "full") if own.values)
+    polled = {own.rank: median(own.values) for own in series}
     limits = [gpu.power_limit_w for gpu in record.machine.gpus]
     known = zip(map(polled.get, range(len(limits))), limits, strict=True)
     return [power_w / limit_w for power_w, limit_w in known if power_w and limit_w]

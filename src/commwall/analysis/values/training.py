@@ -131,11 +131,14 @@ def host_gap(record: Record, leg: Leg) -> float | None:
     """Share of a leg's step in which the device waits for the host [1]; None if not measured.
 
     The median step against the slowest of those enqueued beforehand, on the rank that waits most:
-    the rule of mark host_bound (decision 036).
+    the rule of mark host_bound (decision 036). Only ranks that timed both tell it.
     """
-    timed = {s.rank: median(s.values) for s in measured(record, "step_time_s", leg)}
-    queued = {s.rank: max(s.values) for s in measured(record, "queued_step_time_s", leg)}
-    return max((1 - queued[rank] / timed[rank] for rank in queued), default=None)
+    timed, queued = (
+        {own.rank: own.values for own in measured(record, metric, leg) if own.values}
+        for metric in ("step_time_s", "queued_step_time_s")
+    )
+    both = timed.keys() & queued.keys()
+    return max((1 - max(queued[rank]) / median(timed[rank]) for rank in both), default=None)
 
 
 def throughput(record: Record, step_time_s: float) -> float:

@@ -45,15 +45,21 @@ class Undecomposed:
     reason: str
 
 
-def decompose(verdicts: tuple[Verdict, ...]) -> tuple[Decomposition | Undecomposed, ...]:
+def decompose(
+    verdicts: tuple[Verdict, ...], *, seed: int
+) -> tuple[Decomposition | Undecomposed, ...]:
     """Split the throughput gap of every real comparison.
 
     The factors are paired in the same rounds, so gap = per-GPU speed x scaling holds exactly
     for the geometric means.
+
+    Args:
+        verdicts: of a campaign.
+        seed: by which they were judged, so that a factor's interval is that of its verdict.
     """
     found = {(v.comparison, v.suite, v.case, v.quantity): v for v in verdicts}
     return tuple(
-        _decompose(verdict, found.get((*key, SPEED)), found.get((*key, SCALING)))
+        _decompose(verdict, found.get((*key, SPEED)), found.get((*key, SCALING)), seed)
         for verdict in verdicts
         if verdict.quantity == PRIMARY and not verdict.comparison.control
         for key in [(verdict.comparison, verdict.suite, verdict.case)]
@@ -61,14 +67,14 @@ def decompose(verdicts: tuple[Verdict, ...]) -> tuple[Decomposition | Undecompos
 
 
 def _decompose(
-    gap: Verdict, single: Verdict | None, scaling: Verdict | None
+    gap: Verdict, single: Verdict | None, scaling: Verdict | None, seed: int
 ) -> Decomposition | Undecomposed:
     place = (gap.comparison, gap.suite, gap.case)
     if not single or not scaling or not gap.ratio or not single.ratio or not scaling.ratio:
         return Undecomposed(*place, _why_not(gap, single, scaling))
     if not gap.rounds == single.rounds == scaling.rounds:
         return Undecomposed(*place, tr("the legs were not measured in the same rounds"))
-    return Decomposition(*place, gap.ratio, _speed(single, single.ratio), scaling.ratio)
+    return Decomposition(*place, gap.ratio, _speed(single, single.ratio, seed), scaling.ratio)
 
 
 def _why_not(*parts: Verdict | None) -> str:
@@ -76,6 +82,6 @@ def _why_not(*parts: Verdict | None) -> str:
     return next((reason for reason in reasons if reason), tr("leg single was not measured"))
 
 
-def _speed(single: Verdict, ratio: PairedRatio) -> PairedRatio:
+def _speed(single: Verdict, ratio: PairedRatio, seed: int) -> PairedRatio:
     """Ratio of speeds a / b: step times of leg single, turned over."""
-    return paired_ratio(single.values_b, single.values_a, confidence=ratio.confidence)
+    return paired_ratio(single.values_b, single.values_a, confidence=ratio.confidence, seed=seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from commwall.analysis.names import PRIMARIES, QUANTITIES_OF, Quantity
-from commwall.analysis.values.cells import Cell
+from commwall.analysis.values.cells import Cell, not_positive
 from commwall.analysis.verdicts.pairs import Pairing
 from commwall.language.translate import clauses, tr
 from commwall.schema.case import SuiteName
@@ -167,14 +167,13 @@ def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cel
         cells = [cell for pair in pairing.pairs for cell in pair]
         reasons = [c.derived.absent[quantity] for c in cells if quantity in c.derived.absent]
         return clauses(dict.fromkeys(reasons)) or tr("no round has it on both platforms")
-    for cell in (cell for pair in usable for cell in pair):
-        if cell.derived.values[quantity] <= 0:
-            where = cell.record.id
-            return tr(
-                "{platform} is not above zero in round {round}: no ratio",
-                platform=where.platform,
-                round=where.round,
-            )
+    if cell := not_positive((cell for pair in usable for cell in pair), quantity):
+        where = cell.record.id
+        return tr(
+            "{platform} is not above zero in round {round}: no ratio",
+            platform=where.platform,
+            round=where.round,
+        )
     return None
 
 

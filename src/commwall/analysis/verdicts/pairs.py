@@ -143,9 +143,10 @@ def pooled(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     A round that must not be pooled with the platform's others is refused with the reason; the
     pairing does not ask this, it pools pairs of rounds.
     """
-    groups: dict[tuple[str, str], list[Cell]] = {}
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((cell.record.id.platform, cell.record.id.case), []).append(cell)
+        platform, suite, case, _ = _place(cell.record)
+        groups.setdefault((platform, suite, case), []).append(cell)
     return tuple(cell for group in groups.values() for cell in _pooled_group(group))
 
 

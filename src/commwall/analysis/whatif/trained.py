@@ -57,10 +57,13 @@ def mfu_of(trained: Iterable[Trained], model: str | None, flops: float) -> Estim
 
 
 def hidden_of(trained: Iterable[Trained], model: str | None, platform: str) -> Estimate | None:
-    """Share hidden over a platform's link; None where it was not measured."""
+    """Share hidden over a platform's link; None where it was not measured.
+
+    At most all of what could be: noise that makes a step shorter than its compute hides no more.
+    """
     known = [each for each in trained if each.platform == platform and each.hidden is not None]
     own = [each for each in known if each.model == model]
-    shares = [each.hidden for each in own or known if each.hidden is not None]
+    shares = [min(1.0, each.hidden) for each in own or known if each.hidden is not None]
     if not shares:
         return None
     whose = "" if own else ", other models"
