@@ -103,10 +103,10 @@ def _first_text(page: Page, own: list[Effect]) -> str:
 def _won_text(names: dict[str, str], first: Effect) -> str:
     """What the first mitigation gives, with the number of rounds that say so."""
     if isinstance(first.recovered, Share) and first.against:
-        share, n = first.recovered, len(first.recovered.rounds)
+        share, n = first.recovered, first.recovered.n
         won = tr(
             "it wins back {share} of the gap to {platform}, n = {n}",
-            share=_share_text(share.mean, share.interval),
+            share=_share_text(share.centre, share.interval),
             platform=names.get(first.against, first.against),
             n=n,
         )
