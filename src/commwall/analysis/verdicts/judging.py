@@ -4,6 +4,7 @@ Layer: analysis. Reads no file.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -167,8 +168,13 @@ def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cel
         cells = [cell for pair in pairing.pairs for cell in pair]
         reasons = [c.derived.absent[quantity] for c in cells if quantity in c.derived.absent]
         return clauses(dict.fromkeys(reasons)) or tr("no round has it on both platforms")
-    for cell in (cell for pair in usable for cell in pair):
-        if cell.derived.values[quantity] <= 0:
+    return not_above_zero((cell for pair in usable for cell in pair), quantity)
+
+
+def not_above_zero(cells: Iterable[Cell], quantity: Quantity) -> str | None:
+    """Why values of some records have no ratio; None if all that are there are above zero."""
+    for cell in cells:
+        if cell.derived.values.get(quantity, 1.0) <= 0:
             where = cell.record.id
             return tr(
                 "{platform} is not above zero in round {round}: no ratio",
