@@ -45,6 +45,8 @@ NO_FASTER = tr_later("the campaign compares this platform with no faster one")
 NO_COUNTER = tr_later("no round has the energy of both steps")
 NO_LEGS = tr_later("no round has a training case of the workload with legs full, nosync and comm")
 NO_MODEL_OF_VARIABLES = tr_later("what NCCL's variables do is not forecast")
+SHARE_DIGITS = 9
+"""Decimals to which shares are ordered: what differs by rounding alone is as good."""
 
 
 @dataclass(frozen=True)
@@ -254,4 +256,4 @@ def gains(effect: Effect) -> bool:
 
 def _gain(effect: Effect) -> tuple[float, float]:
     share = effect.recovered.centre if isinstance(effect.recovered, Share) else 0.0
-    return share, effect.speedup.centre
+    return round(share, SHARE_DIGITS), effect.speedup.centre
