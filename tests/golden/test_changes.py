@@ -1,12 +1,15 @@
 """One golden campaign against another: what became slower, what is not comparable or told."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from commwall.analysis.changes.judging import compare_campaigns
+from commwall.analysis.changes.words import noise_text
+from commwall.analysis.names import PRIMARY
 from commwall.cli.main import main
 from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
@@ -49,7 +52,10 @@ def test_the_same_values_cannot_tell_and_pass(
     assert found.told == ()
     assert exit_code(root, monkeypatch) == 0
     shown = capsys.readouterr().out
-    assert "none of 2 values is slower by more than 3.0 % (2 cannot tell)" in shown
+    assert (
+        "none of 2 values is shown to be slower by more than 3.0 %; 1 leaves that open "
+        "(2 cannot tell)" in shown
+    )
     assert "nothing that records tell" in shown
 
 
@@ -64,6 +70,63 @@ def test_longer_steps_are_slower_by_the_reciprocal(
     assert exit_code(root, monkeypatch, "--tolerance", "9%") == 1
     assert exit_code(root, monkeypatch, "--tolerance", "9.1 %") == 0  # 1 - 1 / 1.1 is 9.09 %
     assert "slower" in capsys.readouterr().out
+
+
+def test_what_the_rounds_leave_open_is_told_and_fails_a_strict_gate(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A point loss of a fifth whose interval reaches from none to half."""
+    factors = (1.0, 1.6, 1.05, 1.9, 1.0)
+    found = changed(write(root, AFTER, lambda made: timed(factors[made.id.round - 1])(made)))
+    fast = cell(found, FAST)
+    assert (fast.outcome, fast.left_open) == ("cannot tell", True)
+    assert fast.change is not None and fast.change < 0.85
+    assert exit_code(root, monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert (
+        "none of 2 values is shown to be slower by more than 3.0 %; 2 leave that open "
+        "(2 cannot tell)" in shown
+    )
+    assert "? cannot tell" in shown
+    assert exit_code(root, monkeypatch, "--strict") == 1
+    assert exit_code(root, monkeypatch, "--strict", "--tolerance", "60%") == 0
+    shown = capsys.readouterr().out
+    assert "none of 2 values is slower by more than 60.0 % (2 cannot tell)" in shown
+
+
+def test_a_strict_gate_wants_every_value(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = write(root, AFTER)
+    assert exit_code(root, monkeypatch, "--strict", "--tolerance", "60%") == 0
+    for path in layout.records_dir(AFTER).glob(f"{FAST}/**/*.json"):
+        path.write_text("{}")
+    assert exit_code(root, monkeypatch, "--tolerance", "60%") == 0
+    assert exit_code(root, monkeypatch, "--strict", "--tolerance", "60%") == 1
+
+
+def test_a_round_that_is_not_above_zero_refuses_the_value(root: Path) -> None:
+    write(root, AFTER)
+    layout = Layout(root)
+    before, after = (looked_at(layout, name) for name in (CAMPAIGN, AFTER))
+    first, *others = after.cells
+    values = dict.fromkeys(first.derived.values, 0.0)
+    nothing = replace(first, derived=replace(first.derived, values=values))
+    found = compare_campaigns(before, replace(after, cells=(nothing, *others)), 0.03)
+    where = first.record.id
+    own = cell(found, where.platform)
+    assert own.outcome == "missing"
+    assert own.reason == (
+        f"{AFTER}: {where.platform} is not above zero in round {where.round}: no ratio"
+    )
+
+
+@pytest.mark.parametrize(("change", "above"), [(0.9, True), (0.91, False), (1.1, False)])
+def test_a_change_is_held_against_the_noise_floor_in_logarithms(change: float, above: bool) -> None:
+    """A floor of 10.5 % reaches down to 1 / 1.105 = 0.905."""
+    told = ChangedCell(
+        suite="training", case=CASE, metric=PRIMARY.metric_id, a=FAST, unit="sample/s",
+        outcome="faster" if change > 1 else "slower", change=change, noise_floor_before=0.105,
+    )  # fmt: skip
+    assert ("is not above it" in noise_text(told)) != above
 
 
 def test_shorter_steps_are_faster_and_pass(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +302,7 @@ def test_json_follows_the_schema(
         (("compare", CAMPAIGN, "empty"), "none of 15 records can be read"),
         (("compare", "malformed", AFTER), "cannot read a plan"),
         (("compare", CAMPAIGN, "--json"), "CAMPAIGN OTHER --json"),
+        (("compare", CAMPAIGN, "--strict"), "CAMPAIGN OTHER --strict"),
     ],
 )
 def test_what_cannot_be_asked_is_told(

@@ -2,6 +2,7 @@
 
 import datetime
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,6 +170,15 @@ def test_what_is_not_stated_has_no_cost_and_a_reason() -> None:
     assert absent.keys() == {"bought: cost", "rented: cost", "carbon dioxide of a training"}
 
 
+def test_a_grid_without_carbon_emits_none() -> None:
+    subject = Subject("bert", ((CASE, 1.0),))
+    clean = judge(scenario({**VALUES, "carbon": 0.0}), subject, 0.95)
+    found = {c.what: c for c in costs(clean, 0.95)}
+    none = found["carbon dioxide of a training"]
+    assert isinstance(none, NoCost) and none.reason == "as stated, none is emitted"
+    assert isinstance(found["energy of a training"], Cost)
+
+
 def test_a_mix_adds_up_time_by_shares_of_the_slower_side() -> None:
     slow = measured("resnet", {"speedup": (1.0,), "rate": (100.0,)}, "a campaign", no_energy="why")
     mix = Subject("mix", ((CASE, 0.25), (slow, 0.75)))
@@ -189,6 +199,55 @@ def test_rounds_are_drawn_as_student_s_interval_says() -> None:
     assert rounds.middle == pytest.approx(2)
     assert np.mean(drawn < low) == pytest.approx(0.05, abs=0.003)
     assert np.mean(drawn > high) == pytest.approx(0.05, abs=0.003)
+
+
+def of_one_generator(*quantities: OfRounds) -> list[Any]:
+    """Draws of quantities by generators of one seed."""
+    return [own.draw(np.random.default_rng(3), 100_000) for own in quantities]
+
+
+def test_quantities_of_one_workload_are_drawn_of_its_rounds_at_once() -> None:
+    """Twice the speed wherever it needs twice the power: their quotient is certain."""
+    speed, power = (1.8, 2.0, 2.3, 1.9), (360.0, 400.0, 460.0, 380.0)
+    fast, strong = of_one_generator(OfRounds(speed), OfRounds(power))
+    assert strong / fast == pytest.approx(200)
+    against = of_one_generator(OfRounds(speed), OfRounds(tuple(1 / own for own in speed)))
+    assert against[0] * against[1] == pytest.approx(1)
+
+
+def test_a_sum_of_logarithms_has_students_interval_of_its_rounds() -> None:
+    a, b = (1.8, 2.0, 2.3, 1.9), (300.0, 310.0, 290.0, 305.0)
+    x, y = of_one_generator(OfRounds(a), OfRounds(b))
+    low, high = OfRounds(tuple(p * q for p, q in zip(a, b, strict=True))).ends(0.9) or (0, 0)
+    assert np.mean(x * y < low) == pytest.approx(0.05, abs=0.003)
+    assert np.mean(x * y > high) == pytest.approx(0.05, abs=0.003)
+
+
+def test_a_missing_round_leaves_the_others_together() -> None:
+    """Rounds that differ in the last one alone: what they share still moves together."""
+    all_rounds = OfRounds((1.8, 2.0, 2.3, 1.9, 2.01))
+    fewer = OfRounds((1.8, 2.3, 1.9, 2.01), rounds=(0, 2, 3, 4))
+    x, y = of_one_generator(all_rounds, fewer)
+    assert np.corrcoef(np.log(x), np.log(y))[0, 1] > 0.6  # of the first four it is 0.08
+
+
+def test_energy_of_the_faster_side_is_told_as_its_rounds_tell_it() -> None:
+    """The slower side swings by 3 %, the faster one is steady: so are its samples for energy."""
+    slow = (103.0, 97.0, 102.0, 98.0, 100.0)
+    case = measured(
+        "bert",
+        {
+            "speedup": tuple(200 / own for own in slow), "rate": slow,
+            "power": (300.0, 300.0, 300.0, 300.0, 300.1), "power_ratio": (4 / 3,) * 5,
+        },
+        "a campaign",
+    )  # fmt: skip
+    subject = Subject("bert", ((case, 1.0),))
+    found = {c.what: c for c in costs(judge(scenario(dict(VALUES)), subject, 0.95), 0.95)}
+    energy = found["samples for energy"]
+    assert isinstance(energy, Cost)
+    assert energy.a.high / energy.a.low < 1.001
+    assert energy.b.high / energy.b.low > 1.03
 
 
 @pytest.mark.parametrize("values", [(2.0,), (2.0, 2.0, 2.0)])

@@ -1,5 +1,7 @@
 """Intervals: against scipy, and by simulation with a fixed seed."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import stdtrit
@@ -43,10 +45,33 @@ def test_bootstrap_depends_on_its_seed_only() -> None:
     assert mean_interval(values, seed=1) != mean_interval(values, seed=2)
 
 
-def test_equal_values_give_an_interval_without_width() -> None:
-    interval = mean_interval([0.5] * 20)
-    assert interval is not None
-    assert (interval.low, interval.high) == (0.5, 0.5)
+@pytest.mark.parametrize("values", [[0.5] * 20, [0.1 + 0.2, 0.3, 0.3], [0.0, 0.0]])
+def test_values_without_spread_have_no_interval(values: list[float]) -> None:
+    assert mean_interval(values) is None
+    assert geometric_interval([value + 1 for value in values]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "method"),
+    [
+        ([0.0] * 14 + [0.05], "student-t"),
+        ([math.log(1.1)] * 14 + [math.log(1.155)], "student-t"),  # rounding leaves no exact zero
+        ([0.0] * 12 + [0.05] * 3, "student-t"),  # (12 / 15)^15 = 3.5 % of all resamples are alike
+        ([0.0] * 11 + [0.05] * 4, "bootstrap-t"),  # 1.0 %
+    ],
+)
+def test_few_distinct_values_have_students_interval(values: list[float], method: str) -> None:
+    interval = mean_interval(values)
+    assert interval is not None and interval.method == method
+    assert interval.high - interval.low < 0.1
+
+
+def test_cover_of_values_that_a_coarse_clock_rounds() -> None:
+    generator, hits = np.random.default_rng(5), 0
+    for seed in range(800):
+        interval = mean_interval(np.round(generator.normal(0, 0.35, size=15)).tolist(), seed=seed)
+        hits += interval is None or interval.low <= 0 <= interval.high
+    assert hits / 800 >= 0.94
 
 
 @pytest.mark.parametrize(

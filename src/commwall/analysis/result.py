@@ -76,8 +76,6 @@ class Analysis:
             values: one a round, shape (n,).
             logs: whether of the geometric mean, for positive values; else of the arithmetic one.
         """
-        if max(values) == min(values):
-            return None
         around = geometric_interval if logs else mean_interval
         return around(values, confidence=self.confidence, seed=self.seed)
 

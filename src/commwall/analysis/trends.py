@@ -120,12 +120,11 @@ def _point(analysis: Analysis, cells: list[Cell], quantity: Quantity) -> Point:
         what: dict.fromkeys(str(TOLD[what](record)) for record in records if TOLD[what](record))
         for what in VERSIONS
     }
-    spread = max(values) > min(values)
     return Point(
         campaign=records[0].id.campaign,
         label=analysis.names[records[0].id.platform],
         measured_at=min(record.measured_at for record in records),
         versions={what: ", ".join(found) for what, found in told.items() if found},
         values=values,
-        interval=geometric_interval(values, confidence=analysis.confidence) if spread else None,
+        interval=geometric_interval(values, confidence=analysis.confidence),
     )

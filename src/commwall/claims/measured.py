@@ -56,7 +56,7 @@ class Rounds:
     """In SI units, shape (n,)."""
     middle: float
     ends: tuple[float, float] | None
-    """Of its interval; None for one round."""
+    """Of its interval; None for one round, and for rounds without spread."""
 
     def changes(self, direction: Direction) -> "Rounds":
         """By how much the first link is better, in place of the ratio [1]."""
@@ -206,7 +206,7 @@ def _cell_text(cell: Cell, wanted: Measured) -> str:
 
 
 def rounds_text(own: Rounds, tell: Callable[[float], str]) -> str:
-    """The rounds' values in words: the middle, and the interval if there are two or more."""
+    """The rounds' values in words: the middle, and the interval if they have one."""
     middle, n = tell(own.middle), len(own.values)
     if own.ends is None:
         return tr("{middle} (n = {n}, no interval)", middle=middle, n=n)

@@ -35,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what has changed.
 
     Returns:
-        0 if nothing is slower by more than the tolerance, 1 if something is, 3 if nothing could be
-        compared.
+        0 if nothing is shown to be slower by more than the tolerance, 1 if something is, 3 if
+        nothing could be compared. Asked to be strict, 1 unless every value is shown not to be.
 
     Raises:
         PlanError: if a campaign is not here, cannot be read or has no records, or both are one.
@@ -59,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print(change, everything=arguments.all)
     if not change.judged:
         return EXIT_NOTHING_COMPARED
-    return EXIT_SLOWER if change.slower else 0
+    failed = not change.ruled_out if arguments.strict else bool(change.slower)
+    return EXIT_SLOWER if failed else 0
 
 
 def _analysis(layout: Layout, campaign: str) -> Analysis:
@@ -94,7 +95,7 @@ def _print_both(change: CampaignChange, folded: Collection[str | None]) -> None:
 def _print_cells(title: str, cells: Sequence[ChangedCell]) -> None:
     print(f"\n{title}")
     for cell in cells:
-        mark = "!" if cell.beyond_tolerance else " "
+        mark = "!" if cell.beyond_tolerance else "?" if cell.left_open else " "
         beside = f"; {noise_text(cell)}" if cell.low is not None else ""
         print(f"{mark} {cell.outcome:<14}  {cell_text(cell)}: {outcome_text(cell)}{beside}")
     if not cells:

@@ -27,6 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tolerance", type=_share, metavar="PERCENT", default=TOLERANCE,
         help="how much slower OTHER may be, default: 3%%",
     )  # fmt: skip
+    parser.add_argument(
+        "--strict", action="store_true",
+        help="end with 1 unless every value of both is shown to be slower by no more than that",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print what has changed as JSON")
 
 
@@ -38,6 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         return changes.run(arguments)
     if arguments.json:
         raise ConfigError("JSON tells what has changed", expected="CAMPAIGN OTHER --json")
+    if arguments.strict:
+        raise ConfigError("what has changed is judged strictly", expected="CAMPAIGN OTHER --strict")
     from commwall.cli import verdicts
 
     return verdicts.run(arguments)

@@ -18,6 +18,7 @@ NOT_BOUGHT = tr_later("bill, time of use or utilisation are not stated")
 NOT_RENTED = tr_later("the rent of both sides is not stated")
 NOTHING_PAID = tr_later("as stated, one of them costs nothing")
 NO_CARBON = tr_later("no grid factor is stated")
+NONE_EMITTED = tr_later("as stated, none is emitted")
 Sides = tuple[Value, Value]
 """Over the faster link, over the other."""
 
@@ -100,8 +101,8 @@ def _energy(sums: Sums, confidence: float) -> Iterator[Cost | NoCost]:
     hours, kg_per_h = sums.values["training_h"], sums.both(sums.carbon_kg_per_h)
     yield _cost(tr("energy of a training"), "kWh", kwh_per_h, hours, confidence)
     carbon = tr("carbon dioxide of a training")
-    if kg_per_h is None:
-        yield NoCost(carbon, tr(NO_CARBON))
+    if kg_per_h is None or not _above_zero(kg_per_h):
+        yield NoCost(carbon, tr(NO_CARBON if kg_per_h is None else NONE_EMITTED))
     else:
         yield _cost(carbon, "kg", kg_per_h, hours, confidence)
 

@@ -140,13 +140,13 @@ def _entries(scenario: Scenario, subject: Subject) -> dict[str, Entry]:
 
 def _drawn(entries: Mapping[str, Entry], seed: int) -> dict[str, Value]:
     return {
-        key: entry.amount.draw(_generator(seed, entry.group), DRAWS)
+        key: entry.amount.draw(_generator(seed, entry.drawn_with), DRAWS)
         for key, entry in entries.items()
     }
 
 
 def _generator(seed: int, group: str) -> np.random.Generator:
-    """One of each group, so that what moves together has the same draws."""
+    """One of each group, so that what moves or was measured together has the same draws."""
     return np.random.default_rng([seed, zlib.crc32(group.encode())])
 
 

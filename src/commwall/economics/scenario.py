@@ -28,6 +28,8 @@ class Entry:
     """None for what a campaign measured: its records have their days."""
     together: str | None = None
     """Name of those that move together."""
+    measured_with: str | None = None
+    """The workload whose rounds measured it, so that its quantities are drawn of them at once."""
 
     @property
     def words(self) -> str:
@@ -38,6 +40,11 @@ class Entry:
     def group(self) -> str:
         """What it moves with: itself alone, if nothing else is stated."""
         return self.together or self.key
+
+    @property
+    def drawn_with(self) -> str:
+        """What has the same numbers of the generator."""
+        return f"{self.measured_with}:" if self.measured_with else self.group
 
 
 @dataclass(frozen=True)

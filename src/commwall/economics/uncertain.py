@@ -12,8 +12,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from commwall.stats.intervals import t_quantile
-from commwall.stats.paired import SAME_WITHIN
+from commwall.stats.intervals import is_one_value, t_quantile
 
 Draws: TypeAlias = NDArray[np.float64]
 _MOST_LOG = 50.0
@@ -98,6 +97,9 @@ class OfRounds:
 
     values: tuple[float, ...]
     """One of each round, shape (n,)."""
+    rounds: tuple[int, ...] = ()
+    """Their numbers from 0 on, shape (n,), for what else the same rounds measured; left out, they
+    are the first."""
 
     @property
     def middle(self) -> float:
@@ -107,7 +109,7 @@ class OfRounds:
     @property
     def has_spread(self) -> bool:
         """Whether the rounds say how far off their mean may be; one round does not."""
-        return max(self._logs) - min(self._logs) > SAME_WITHIN
+        return not is_one_value(self._logs)
 
     def ends(self, confidence: float) -> tuple[float, float] | None:
         """Student's interval; None for one round, or rounds without spread."""
@@ -121,12 +123,25 @@ class OfRounds:
     def draw(self, generator: np.random.Generator, count: int) -> Draws:
         """The middle plus Student's t with n - 1 degrees times its error, on logarithms.
 
-        Source: Student, The probable error of a mean, Biometrika 6 (1908).
+        The t is a sum over rounds: a normal number of each round times that round's distance from
+        the middle, divided by one root of chi-squared. Several quantities of the same rounds that
+        are drawn by generators of one seed have those numbers in common. Together they are then of
+        the multivariate t whose covariance is that of their logarithms.
+
+        Source: Student, The probable error of a mean, Biometrika 6 (1908); Kotz and Nadarajah,
+            Multivariate t Distributions and Their Applications (2004), section 1.1.
         """
         if not self.has_spread:
             return np.full(count, self.middle)
-        steps = generator.standard_t(len(self.values) - 1, count)
-        return _exp(fmean(self._logs) + self._error * steps)
+        numbers = self.rounds or range(len(self.values))
+        centre = fmean(self._logs)
+        apart = {number: log - centre for number, log in zip(numbers, self._logs, strict=True)}
+        normal, scale = generator.spawn(2)  # apart, so that a missing round shifts no other's
+        steps = np.zeros(count)
+        for number in range(max(numbers) + 1):
+            steps += apart.get(number, 0.0) * normal.standard_normal(count)
+        squares = scale.chisquare(len(self.values) - 1, count)
+        return _exp(centre + steps / np.sqrt(len(self.values) * squares))
 
     @property
     def _logs(self) -> list[float]:

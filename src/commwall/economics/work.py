@@ -98,6 +98,7 @@ def measured(
     values: Mapping[str, tuple[float, ...]],
     source: str,
     *,
+    rounds: Mapping[str, tuple[int, ...]] | None = None,
     epoch_samples: int | None = None,
     no_energy: str | None = None,
 ) -> Workload:
@@ -107,22 +108,24 @@ def measured(
         name: of the case.
         values: one of each round: `speedup` [1], `rate` [sample/s], `power` [W], `power_ratio` [1].
         source: the campaign.
+        rounds: their numbers from 0 on, of each quantity; the first ones if left out.
         epoch_samples: samples of an epoch.
         no_energy: why there is no power.
     """
     asked = {"speedup": SPEEDUP, "rate": RATE, "power": POWER, "power_ratio": POWER_RATIO}
-    amounts = {quantity: OfRounds(own) for quantity, own in values.items()}
-    rounds, spread = len(values["speedup"]), amounts["speedup"].has_spread
+    numbers = rounds or {}
+    amounts = {
+        quantity: OfRounds(own, numbers.get(quantity, ())) for quantity, own in values.items()
+    }
+    n, spread = len(values["speedup"]), amounts["speedup"].has_spread
+    entries = (_entry(name, key, asked[key], amounts[key], source) for key in amounts)
     return Workload(
         name=name,
-        evidence=_measured_text(rounds, spread=spread),
-        quantities={
-            f"{name}:{quantity}": _entry(name, quantity, asked[quantity], amount, source)
-            for quantity, amount in amounts.items()
-        },
+        evidence=_measured_text(n, spread=spread),
+        quantities={entry.key: replace(entry, measured_with=name) for entry in entries},
         epoch_samples=epoch_samples,
         no_energy=no_energy,
-        caveat=None if spread else _no_interval_text(rounds),
+        caveat=None if spread else _no_interval_text(n),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which records may be compared: three lists of fields.
+"""Which records may be compared: lists of fields.
 
 Layer: records. Reads no file. See docs/decisions for why each field stands where it does.
 """
@@ -59,6 +59,20 @@ ACROSS_ROUNDS = (
 )
 """Must agree between the rounds whose ratios are pooled: kind of machine, software, protocol."""
 
+OTHER_CASES = (
+    *(f for f in WITHIN_ROUND if f not in ("id.case", "case", "software.runtime")),
+    *(f"software.runtime.{f}" for f in ("torch", "cuda", "nccl", "device_names")),
+    "software.runtime.threads_per_rank",
+)
+"""Must agree between two cases of one round that share a step, on one platform or on two."""
+
+OTHER_SUITES = tuple(
+    field
+    for field in ACROSS_ROUNDS
+    if not field.startswith("protocol.") and field not in ("id.suite", "id.case", "case")
+)
+"""Must agree between records of two suites if one is to let expect what the other measures."""
+
 NEVER = (
     "schema_version",
     "digest",
@@ -79,6 +93,14 @@ NEVER = (
     "gaps",
 )
 """Never compared: the treatment itself, provenance, and the values."""
+
+Kind = Literal["round", "across", "cases", "suites"]
+_FIELDS: dict[Kind, tuple[str, ...]] = {
+    "round": WITHIN_ROUND,
+    "across": ACROSS_ROUNDS,
+    "cases": OTHER_CASES,
+    "suites": OTHER_SUITES,
+}
 
 CHECKSUM_METRICS = ("loss", "gradient_norm")
 CHECKSUM_TOLERANCES = {"float32": 1e-4, "bfloat16": 2**-8}
@@ -102,16 +124,16 @@ class Difference(Model):
         return _unlike(self.field, self.left, self.right)
 
 
-def differences(a: Record, b: Record, kind: Literal["round", "across"]) -> tuple[Difference, ...]:
+def differences(a: Record, b: Record, kind: Kind) -> tuple[Difference, ...]:
     """Fields in which two records differ although they must agree.
 
     Args:
         a: one record.
         b: the other.
-        kind: `round` for two platforms of one round, `across` for two rounds of one platform.
+        kind: `round` for two platforms of one round, `across` for two rounds of one platform,
+            `cases` for two cases of one round, `suites` for two suites.
     """
-    fields = WITHIN_ROUND if kind == "round" else ACROSS_ROUNDS
-    found = [field_difference(a, b, field) for field in fields]
+    found = [field_difference(a, b, field) for field in _FIELDS[kind]]
     if kind == "round":
         found += [_checksum_difference(a, b, metric) for metric in CHECKSUM_METRICS]
     return tuple(difference for difference in found if difference)

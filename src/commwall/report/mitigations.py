@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from commwall.analysis.mitigations.effects import Effect, Share, effects, first_to_do
+from commwall.analysis.mitigations.effects import SHARE_DIGITS, Effect, Share, effects, first_to_do
 from commwall.analysis.mitigations.forecast import FORMULAS
 from commwall.analysis.mitigations.prices import MOST_FREE_NAT
 from commwall.analysis.mitigations.table import mitigation_table
@@ -103,10 +103,10 @@ def _first_text(page: Page, own: list[Effect]) -> str:
 def _won_text(names: dict[str, str], first: Effect) -> str:
     """What the first mitigation gives, with the number of rounds that say so."""
     if isinstance(first.recovered, Share) and first.against:
-        share, n = first.recovered, len(first.recovered.rounds)
+        share, n = first.recovered, first.recovered.n
         won = tr(
             "it wins back {share} of the gap to {platform}, n = {n}",
-            share=_share_text(share.mean, share.interval),
+            share=_share_text(share.centre, share.interval),
             platform=names.get(first.against, first.against),
             n=n,
         )
@@ -154,7 +154,12 @@ def effects_table(page: Page) -> Html:
 
 
 def _sorted(own: pd.DataFrame) -> Iterable[dict[str, Any]]:
-    ordered = own.sort_values(["recovered", "speedup"], ascending=False, na_position="last")
+    ordered = own.sort_values(
+        ["recovered", "speedup"],
+        ascending=False,
+        na_position="last",
+        key=lambda column: column.round(SHARE_DIGITS),
+    )
     best_first: list[dict[str, Any]] = ordered.to_dict("records")
     return best_first
 

@@ -56,6 +56,8 @@ class ChangedCell(Model):
     """Upper end [1]."""
     beyond_tolerance: bool = False
     """True if it is slower, and by more than what is tolerated."""
+    left_open: bool = False
+    """True if it is not, and its interval leaves open that it is."""
     noise_floor_before: float | None = None
     """Difference that equal treatments of the first campaign (A/A) leave open [1]."""
     noise_floor_after: float | None = None
@@ -92,6 +94,16 @@ class CampaignChange(Model):
     def slower(self) -> tuple[ChangedCell, ...]:
         """Values that became slower by more than what is tolerated."""
         return tuple(cell for cell in self.values if cell.beyond_tolerance)
+
+    @property
+    def left_open(self) -> tuple[ChangedCell, ...]:
+        """Values that may have become slower by more than what is tolerated, by their interval."""
+        return tuple(cell for cell in self.values if cell.left_open)
+
+    @property
+    def ruled_out(self) -> bool:
+        """Whether every value of both is shown to be slower by no more than what is tolerated."""
+        return self.judged == self.values and not self.slower and not self.left_open
 
     @property
     def judged(self) -> tuple[ChangedCell, ...]:

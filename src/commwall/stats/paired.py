@@ -12,8 +12,6 @@ from statistics import fmean, median, stdev
 from commwall.schema.errors import UnitError
 from commwall.stats.intervals import Interval, geometric_interval, t_quantile
 
-SAME_WITHIN = 1e-9
-"""Ratios closer than this [1] are one value: clocks do not resolve more."""
 MOST_ROUNDS = 100_000
 """Beyond this many rounds no number is sought."""
 
@@ -80,9 +78,7 @@ def paired_ratio(
             found=f"{list(a)} and {list(b)}",
         )
     ratios = tuple(x / y for x, y in zip(a, b, strict=True))
-    logs = [math.log(ratio) for ratio in ratios]
-    spread = max(logs) - min(logs) > SAME_WITHIN
-    interval = geometric_interval(ratios, confidence=confidence, seed=seed) if spread else None
+    interval = geometric_interval(ratios, confidence=confidence, seed=seed)
     return PairedRatio(ratios, confidence, interval)
 
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from commwall.stats.intervals import t_quantile
-from commwall.stats.paired import SAME_WITHIN
+from commwall.stats.intervals import is_one_value, t_quantile
 
 _MOST_LOG = 700.0
 """Beyond it a power of e is no float any more; an interval that wide says nothing anyway."""
@@ -59,7 +58,7 @@ def prediction(values: Sequence[float]) -> Prediction | None:
     logs = [math.log(value) for value in values]
     if not logs:
         raise ValueError("no round, no prediction")
-    if max(logs) - min(logs) <= SAME_WITHIN:
+    if is_one_value(logs):
         return None
     return Prediction(len(logs), fmean(logs), stdev(logs))
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
-from commwall.stats.intervals import WIDEST_LOG, Interval, t_quantile
-from commwall.stats.paired import SAME_WITHIN
+from commwall.stats.intervals import WIDEST_LOG, Interval, is_one_value, t_quantile
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def unpaired_ratio(
 
 def _welch(centre: float, logs: list[list[float]], confidence: float) -> Interval | None:
     """Interval around a difference of means; None where the spread of a side is not known."""
-    if min(map(len, logs)) < 2 or all(max(s) - min(s) <= SAME_WITHIN for s in logs):
+    if min(map(len, logs)) < 2 or all(map(is_one_value, logs)):
         return None
     errors = [variance(side) / len(side) for side in logs]
     degrees = sum(errors) ** 2 / sum(

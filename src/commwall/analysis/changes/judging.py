@@ -29,7 +29,7 @@ from commwall.analysis.names import (
     treatments_compared,
 )
 from commwall.analysis.result import Analysis
-from commwall.analysis.verdicts.judging import Verdict
+from commwall.analysis.verdicts.judging import Verdict, not_above_zero
 from commwall.language.translate import clauses, tr, tr_later
 from commwall.records.changed import obstacles, told_changes
 from commwall.schema.case import SuiteName
@@ -157,10 +157,12 @@ def _lacking(two: CampaignPair, match: Match) -> str:
 def _values(side: Side, place: Place, quantity: Quantity) -> tuple[tuple[float, ...], str | None]:
     """One value a round, or why there is none."""
     usable = side.usable(place)
-    values = [cell.derived.values.get(quantity, 0.0) for cell in usable]
-    if positive := tuple(value for value in values if value > 0):
-        return positive, None
-    why = [reason for cell in side.cells.get(place, []) for reason in cell.refusals]
+    values = tuple(c.derived.values[quantity] for c in usable if quantity in c.derived.values)
+    wrong = not_above_zero(usable, quantity)
+    if values and wrong is None:
+        return values, None
+    why = [wrong] if wrong else []
+    why += [reason for cell in side.cells.get(place, []) for reason in cell.refusals]
     why += [cell.derived.absent[quantity] for cell in usable if quantity in cell.derived.absent]
     reason = next(iter(why), tr("no record"))
     return (), tr("{campaign}: {reason}", campaign=side.plan.id, reason=reason)
@@ -190,9 +192,20 @@ def _compared_cell(
             "change": ratio.centre,
             "low": around.low if around else None,
             "high": around.high if around else None,
-            "beyond_tolerance": outcome == "slower" and abs(ratio.centre - 1) > two.tolerance,
+            **_tolerated(cell, ratio, outcome, two.tolerance),
         }
     )
+
+
+def _tolerated(
+    cell: ChangedCell, ratio: UnpairedRatio, outcome: Outcome, tolerance: float
+) -> dict[str, bool]:
+    """Whether a value of one platform has become slower by more than that, or may have."""
+    if cell.b is not None or ratio.interval is None:
+        return {}
+    worst = 1 - ratio.interval.low if _more_is_better(cell) else ratio.interval.high - 1
+    beyond = outcome == "slower" and abs(ratio.centre - 1) > tolerance
+    return {"beyond_tolerance": beyond, "left_open": worst > tolerance and not beyond}
 
 
 def _differ(two: CampaignPair, match: Match, platform: str) -> list[str]:
@@ -210,5 +223,8 @@ def _outcome(cell: ChangedCell, ratio: UnpairedRatio) -> Outcome:
     grown = around.low > 1
     if cell.b is not None:
         return "larger" if grown else "smaller"
-    more_is_better = Quantity(cell.metric).metric.direction == "higher"
-    return "faster" if grown == more_is_better else "slower"
+    return "faster" if grown == _more_is_better(cell) else "slower"
+
+
+def _more_is_better(cell: ChangedCell) -> bool:
+    return Quantity(cell.metric).metric.direction == "higher"

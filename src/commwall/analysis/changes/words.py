@@ -3,6 +3,7 @@
 Layer: analysis. Reads no file.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from statistics import geometric_mean
@@ -10,7 +11,15 @@ from statistics import geometric_mean
 from commwall.analysis.names import Quantity
 from commwall.analysis.verdicts.judging import Effect
 from commwall.analysis.verdicts.wording import effect_text, share_text
-from commwall.language.translate import between_text, listed, quantity_text, tr, tr_later, trn
+from commwall.language.translate import (
+    between_text,
+    clauses,
+    listed,
+    quantity_text,
+    tr,
+    tr_later,
+    trn,
+)
 from commwall.schema.change import CampaignChange, ChangedCell, ToldChange
 from commwall.schema.units import significant
 
@@ -36,21 +45,31 @@ def headline_text(change: CampaignChange) -> str:
     if not change.judged:
         told["counted"] = counted or tr("no value in both")
         return tr("{after} against {before}: nothing could be compared ({counted}).", **told)
-    told |= {"all": f"{len(change.judged)}", "tolerance": share_text(change.tolerance)}
-    if not change.slower:
-        return tr(
-            "{after} against {before}: none of {all} values is slower by more than {tolerance} "
-            "({counted}).",
+    shown = clauses([_slower_text(change), *_open_text(change)])
+    return tr("{after} against {before}: {shown} ({counted}).", **told, shown=shown)
+
+
+def _slower_text(change: CampaignChange) -> str:
+    """How many values are slower by more than what is tolerated.
+
+    None is, where their intervals say so; else none is shown to be.
+    """
+    told = {"all": f"{len(change.judged)}", "tolerance": share_text(change.tolerance)}
+    if change.slower:
+        return trn(
+            "{n} of {all} values is slower by more than {tolerance}",
+            "{n} of {all} values are slower by more than {tolerance}",
+            len(change.slower),
             **told,
         )
-    return trn(
-        "{after} against {before}: {n} of {all} values is slower by more than {tolerance} "
-        "({counted}).",
-        "{after} against {before}: {n} of {all} values are slower by more than {tolerance} "
-        "({counted}).",
-        len(change.slower),
-        **told,
-    )
+    if change.left_open:
+        return tr("none of {all} values is shown to be slower by more than {tolerance}", **told)
+    return tr("none of {all} values is slower by more than {tolerance}", **told)
+
+
+def _open_text(change: CampaignChange) -> Iterator[str]:
+    if change.left_open:
+        yield trn("{n} leaves that open", "{n} leave that open", len(change.left_open))
 
 
 def told_text(told: ToldChange) -> str:
@@ -89,7 +108,7 @@ def noise_text(cell: ChangedCell) -> str:
         return tr("noise floor not measured")
     shown = _and(tr("not measured") if floor is None else share_text(floor) for floor in floors)
     decided = cell.outcome != "cannot tell" and cell.change is not None
-    if decided and abs((cell.change or 1.0) - 1) <= max(known):
+    if decided and abs(math.log(cell.change or 1.0)) <= math.log1p(max(known)):
         return tr("noise floor {floors}; the change is not above it", floors=shown)
     return tr("noise floor {floors}", floors=shown)
 

@@ -1,9 +1,11 @@
 """What each mitigation gives on its platform: speed-up, share of the gap, energy, forecast, price.
 
 Layer: analysis. Reads no file. All comparisons are of one round: the mitigated step against the
-unmitigated one (`turns` says which), and that against the faster platform's.
+unmitigated one (`turns` says which), and that against the faster platform's, if it was taken back
+to back with it.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -31,29 +33,32 @@ from commwall.analysis.result import Analysis
 from commwall.analysis.steps.inputs import MeasuredStep, measured_step
 from commwall.analysis.values.cells import Cell
 from commwall.language.translate import tr, tr_later
+from commwall.records.comparable import differences
 from commwall.schema.case import Leg, TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.record import Record
 from commwall.stats.intervals import Interval
 from commwall.stats.paired import PairedRatio, paired_ratio
+from commwall.stats.shares import share_interval
 
 NO_FASTER = tr_later("the campaign compares this platform with no faster one")
 NO_COUNTER = tr_later("no round has the energy of both steps")
 NO_LEGS = tr_later("no round has a training case of the workload with legs full, nosync and comm")
 NO_MODEL_OF_VARIABLES = tr_later("what NCCL's variables do is not forecast")
+SHARE_DIGITS = 9
+"""Decimals to which shares are ordered: what differs by rounding alone is as good."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share of each round, its mean and its interval."""
+    """A share of what the rounds tell, both relative to the round's unmitigated step."""
 
-    rounds: tuple[float, ...]
+    n: int
+    """Number of rounds."""
+    centre: float
+    """Ratio of the means [1]."""
     interval: Interval | None
-
-    @property
-    def mean(self) -> float:
-        """Over the rounds."""
-        return fmean(self.rounds)
+    """Of `centre`; None for one round, and for rounds without spread."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,7 @@ def effects(analysis: Analysis) -> tuple[Effect, ...]:
 class Trained:
     """One round of a training case, from which mitigations are forecast."""
 
+    record: Record
     legs: Mapping[Leg, float]
     """Step times of LEGS [s]."""
     step: MeasuredStep | None
@@ -125,11 +131,20 @@ class _Known:
         self.paired: Callable[..., PairedRatio] = partial(
             paired_ratio, confidence=confidence, seed=seed
         )
-        self.interval = partial(analysis.interval, logs=False)
+        self.confidence = confidence
         self.prices = PriceList(analysis.cells, confidence=confidence, seed=seed)
         self.faster = {pair.b: pair.a for pair in reversed(treatments_compared(analysis.plan))}
         self.turns = Turns(analysis.plan, analysis.cells)
-        self.trained = _trained(analysis.cells)
+        self._trained = _trained(analysis.cells)
+
+    def trained(self, turn: Turn) -> Trained | None:
+        """The training case of a turn's round, if its machine and software were the same.
+
+        The two suites have launches of their own; of the pair only the training case is timed.
+        """
+        found = self._trained.get(turn.place)
+        alike = found and not differences(found.record, turn.cell.record, "suites")
+        return found if alike else None
 
 
 def _effect(known: _Known, tried: Tried, own: tuple[Turn, ...]) -> Effect:
@@ -154,19 +169,28 @@ def _effect(known: _Known, tried: Tried, own: tuple[Turn, ...]) -> Effect:
 
 
 def _recovered(known: _Known, own: tuple[Turn, ...], fast: str) -> Share | str:
-    """Of the time that a sample takes longer than on the faster platform, what is won back."""
-    shares = []
-    for turn in own:
-        plain_s, target = turn.plain.sample_time_s, known.turns.plain.get((fast, *turn.place[1:]))
-        gap_s = plain_s - target.sample_time_s if target else 0.0
-        if gap_s > 0:
-            shares.append((plain_s - turn.mitigated.sample_time_s) / gap_s)
-    if not shares:
-        return tr(
-            "no round has the workload on {fast}, or it was not faster there",
-            fast=known.names.get(fast, fast),
-        )
-    return Share(tuple(shares), known.interval(shares))
+    """Of the time that a sample takes longer than on the faster platform, what is won back.
+
+    Only where the rounds tell that it takes longer: a share of what may be nothing says nothing.
+    """
+    faster = [(turn, known.turns.plain(fast, turn.cell)) for turn in own]
+    rounds = [
+        (turn.plain.sample_time_s, turn.mitigated.sample_time_s, target.sample_time_s)
+        for turn, target in faster
+        if target
+    ]
+    name = known.names.get(fast, fast)
+    if not rounds:
+        return tr("no round has a comparable step on {fast}, taken back to back", fast=name)
+    plain_s, mitigated_s, target_s = zip(*rounds, strict=True)
+    gap = known.paired(plain_s, target_s)
+    won = [1 - m / t for t, m in zip(plain_s, mitigated_s, strict=True)]
+    lost = [1 - f / t for t, f in zip(plain_s, target_s, strict=True)]
+    around = share_interval(won, lost, confidence=known.confidence) if gap.centre > 1 else None
+    without_end = around is not None and math.isinf(around.high)
+    if gap.centre <= 1 or (gap.interval and not gap.excludes_one) or without_end:
+        return tr("the rounds do not tell a gap to {fast}", fast=name)
+    return Share(len(rounds), fmean(won) / fmean(lost), around)
 
 
 def _energy(known: _Known, own: tuple[Turn, ...]) -> PairedRatio | str:
@@ -186,7 +210,7 @@ def _forecast(
     """
     if tried.settings or tried.mitigation is None:
         return tr(NO_MODEL_OF_VARIABLES), None
-    rounds = [known.trained[turn.place] for turn in own if turn.place in known.trained]
+    rounds = [trained for turn in own if (trained := known.trained(turn))]
     for how in FORMULAS:
         expected = [
             (trained.legs["full"], expected_s)
@@ -211,7 +235,7 @@ def _trained(cells: Iterable[Cell]) -> dict[Key, Trained]:
         if len(legs) == len(LEGS):
             ranks = cell.record.platform.world_size
             found[(cell.record.id.platform, *workload_round(cell))] = Trained(
-                legs, step if isinstance(step, MeasuredStep) else None, ranks
+                cell.record, legs, step if isinstance(step, MeasuredStep) else None, ranks
             )
     return found
 
@@ -231,5 +255,5 @@ def gains(effect: Effect) -> bool:
 
 
 def _gain(effect: Effect) -> tuple[float, float]:
-    share = effect.recovered.mean if isinstance(effect.recovered, Share) else 0.0
-    return share, effect.speedup.centre
+    share = effect.recovered.centre if isinstance(effect.recovered, Share) else 0.0
+    return round(share, SHARE_DIGITS), effect.speedup.centre

@@ -107,7 +107,7 @@ def _price(records: list[Record], confidence: float, seed: int) -> Price:
     )
     errors = [error for record in records for error in all_values(record, "gradient_error")]
     around = None
-    if len(set(differences)) > 1:
+    if differences:
         around = mean_interval(differences, confidence=confidence, seed=seed)
     return Price(differences, around, median(errors) if errors else None)
 

@@ -56,8 +56,8 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 """Columns with their types: `speedup` and `forecast` are times of a sample without the mitigation
 over times with it, `energy` is energy of a sample with it over without, all geometric means over
-rounds; `baseline` is the platform of the step without; `recovered` is the mean share of the gap to
-platform `against`. `price_verdict` is free, loss or unsettled."""
+rounds; `baseline` is the platform of the step without; `recovered` is the share of the gap to
+platform `against`, mean saving over mean gap. `price_verdict` is free, loss or unsettled."""
 DESCRIPTIONS = {
     "mitigations": "what each mitigation gives on its platform, beside its forecast and its price",
 }
@@ -114,10 +114,10 @@ def _share(share: Share | str) -> Iterator[tuple[str, float | str | None]]:
     if isinstance(share, str):
         yield "why_no_share", share
         return
-    yield "recovered", share.mean
+    yield "recovered", share.centre
     yield "recovered_low", share.interval.low if share.interval else None
     yield "recovered_high", share.interval.high if share.interval else None
-    yield "recovered_n", len(share.rounds)
+    yield "recovered_n", share.n
 
 
 def _price(effect: Effect) -> Row:

@@ -3,23 +3,22 @@
 Layer: analysis. Reads no file. An option of the step is held against the unmitigated step of its
 own launch. NCCL's variables are read once a process: a platform that sets more of them than another
 on the same way is that one with the variables tried, and its steps are held against the unmitigated
-step that the other platform took back to back with them: other cases of the same round may be of
-another sitting.
+step of the other platform. Steps of two platforms stand beside each other only if they were taken
+back to back and may be compared, as in verdicts: other records of the same round may be of another
+sitting.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import TypeVar
 
-from commwall.analysis.names import step_time
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.mitigated import Timing, timing
+from commwall.records.comparable import differences
 from commwall.schema.base import canonical_json
-from commwall.schema.case import TrainingCase
 from commwall.schema.mitigation import Mitigation, StepCase
 from commwall.schema.plan import Plan, PlannedPlatform
-from commwall.schema.record import RecordId
+from commwall.schema.record import Record
 from commwall.schema.treatment import EmulatedLink
 from commwall.schema.variables import nccl_variables
 from commwall.schema.workload import Workload
@@ -28,8 +27,8 @@ Settings = tuple[tuple[str, str], ...]
 """NCCL variables and their values."""
 Key = tuple[str, str, int]
 """Platform, workload, round."""
-Round = TypeVar("Round", int, str)
-"""Number of a round, or what launches share that were made back to back."""
+Launched = tuple[str, str, str]
+"""Platform, workload, and what launches share that were made back to back."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +70,27 @@ class Turns:
 
     def __init__(self, plan: Plan | None, cells: Iterable[Cell]) -> None:
         own = tuple(cells)
-        self.plain = plain_timings(own, lambda record: record.round)
-        """Unmitigated steps by platform, workload and round."""
-        self._beside = plain_timings(own, lambda record: record.round_id)
-        """The same of launches that were made back to back."""
+        self._plain = _plain_steps(own)
         self._tuned = tuned_platforms(plan) if plan else {}
         groups: dict[Group, dict[int, Turn]] = {}
         for cell in own:
             for group, turn in self._of(cell):
                 groups.setdefault(group, {}).setdefault(cell.record.id.round, turn)
         self.groups = {group: tuple(rounds.values()) for group, rounds in groups.items()}
+
+    def plain(self, platform: str, cell: Cell) -> Timing | None:
+        """The unmitigated step that a platform took back to back with a record.
+
+        The median over the cases that have it and may be compared with the record; None if none.
+        """
+        own = cell.record
+        steps = self._plain.get((platform, workload_round(cell)[0], own.id.round_id), [])
+        fit = [
+            timing
+            for other, timing in steps
+            if not differences(own, other, "round" if own.id.case == other.id.case else "cases")
+        ]
+        return _middle(fit) if fit else None
 
     def _of(self, cell: Cell) -> Iterator[tuple[Group, Turn]]:
         """What one record tells, and to which group it belongs."""
@@ -96,9 +106,8 @@ class Turns:
             yield (mine.platform, place[0], mine.case, Tried(option)), turn
             return
         base, settings = self._tuned[mine.platform]
-        held_against = self._beside.get((base, place[0], mine.round_id))
-        if held_against:
-            alone = self._beside[(mine.platform, place[0], mine.round_id)]
+        held_against, alone = self.plain(base, cell), self.plain(mine.platform, cell)
+        if held_against and alone:
             yield (base, place[0], "", Tried(None, settings)), Turn(cell, base, held_against, alone)
             turn = Turn(cell, base, held_against, mitigated)
             yield (base, place[0], mine.case, Tried(option, settings)), turn
@@ -134,33 +143,15 @@ def _variables(platform: PlannedPlatform) -> dict[str, str]:
     return nccl_variables(platform.treatment)
 
 
-def plain_timings(
-    cells: Iterable[Cell], round_of: Callable[[RecordId], Round]
-) -> dict[tuple[str, str, Round], Timing]:
-    """The unmitigated step: median over the cases of this suite that have it, or the training case
-    where none has.
-
-    Args:
-        cells: records.
-        round_of: tells which of a workload's steps on a platform belong together.
-
-    Returns:
-        Platform, workload and round -> the step.
-    """
-    found: dict[tuple[str, str, Round], list[Timing]] = {}
-    trained: dict[tuple[str, str, Round], Timing] = {}
+def _plain_steps(cells: Iterable[Cell]) -> dict[Launched, list[tuple[Record, Timing]]]:
+    """The unmitigated step of every usable record that has one."""
+    found: dict[Launched, list[tuple[Record, Timing]]] = {}
     for cell in cells:
-        sides, case = _sides(cell), cell.record.case
-        if not isinstance(case, Workload):
-            continue
-        key = (cell.record.id.platform, workload_key(case), round_of(cell.record.id))
-        step_s = cell.derived.values.get(step_time("full"))
-        if sides:
-            found.setdefault(key, []).append(sides[0])
-        elif isinstance(case, TrainingCase) and step_s and not cell.refusals:
-            samples = case.batch_per_gpu * cell.record.platform.world_size
-            trained[key] = Timing(step_s / samples, None)
-    return trained | {key: _middle(timings) for key, timings in found.items()}
+        if sides := _sides(cell):
+            where = cell.record.id
+            key = (where.platform, workload_round(cell)[0], where.round_id)
+            found.setdefault(key, []).append((cell.record, sides[0]))
+    return found
 
 
 def _middle(timings: list[Timing]) -> Timing:

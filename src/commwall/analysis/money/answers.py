@@ -132,12 +132,15 @@ def _workload(verdict: Verdict, own: Iterable[Verdict], plan: Plan) -> Workload:
     case = plan.suite("training").cases[verdict.case]
     power = next(v for v in own if v.case == verdict.case and v.quantity == MEAN_POWER)
     values = {"speedup": _ratios(verdict), "rate": verdict.values_b}
+    rounds = dict.fromkeys(values, verdict.rounds)
     if power.ratio:
         values |= {"power": power.values_b, "power_ratio": _ratios(power)}
+        rounds |= dict.fromkeys(("power", "power_ratio"), power.rounds)
     return measured(
         verdict.case,
         values,
         tr("campaign {campaign}", campaign=plan.id),
+        rounds=rounds,
         epoch_samples=case.dataset_samples if isinstance(case, TrainingCase) else None,
         no_energy=None if power.ratio else str(power.why_none),
     )

@@ -4,6 +4,7 @@ Layer: analysis. Reads no file.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -167,14 +168,20 @@ def _why_none(pairing: Pairing, quantity: Quantity, usable: list[tuple[Cell, Cel
         cells = [cell for pair in pairing.pairs for cell in pair]
         reasons = [c.derived.absent[quantity] for c in cells if quantity in c.derived.absent]
         return clauses(dict.fromkeys(reasons)) or tr("no round has it on both platforms")
-    if cell := not_positive((cell for pair in usable for cell in pair), quantity):
-        where = cell.record.id
-        return tr(
-            "{platform} is not above zero in round {round}: no ratio",
-            platform=where.platform,
-            round=where.round,
-        )
-    return None
+    return not_above_zero((cell for pair in usable for cell in pair), quantity)
+
+
+def not_above_zero(cells: Iterable[Cell], quantity: Quantity) -> str | None:
+    """Why values of some records have no ratio; None if all that are there are above zero."""
+    cell = not_positive(cells, quantity)
+    if cell is None:
+        return None
+    where = cell.record.id
+    return tr(
+        "{platform} is not above zero in round {round}: no ratio",
+        platform=where.platform,
+        round=where.round,
+    )
 
 
 def _why_no_pair(pairing: Pairing) -> str:

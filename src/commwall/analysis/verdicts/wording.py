@@ -11,6 +11,7 @@ from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
 from commwall.analysis.verdicts.judging import Effect, Verdict
 from commwall.language.translate import around_text, between_text, listed, quantity_text, tr, trn
 from commwall.schema.units import significant
+from commwall.stats.intervals import is_one_value
 from commwall.stats.paired import PairedRatio
 
 _FASTER = frozenset({PRIMARY.metric_id, "throughput_tokens_per_s"})
@@ -247,7 +248,7 @@ def _why_no_floor(control: Verdict) -> str | None:
 def _why_no_interval(ratio: PairedRatio) -> str:
     if ratio.n == 1:
         return tr("one round has no interval")
-    if max(ratio.ratios) > 2 * min(ratio.ratios):
+    if not is_one_value([math.log(own) for own in ratio.ratios]):
         return tr("the rounds lie too far apart for an interval")
     return tr("the rounds show no spread, so no interval can be trusted")
 
