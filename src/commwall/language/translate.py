@@ -1,7 +1,7 @@
 """Text of reports in the language that is being written.
 
-English stands in the code; what a reader sees in another language comes from the catalogues
-beside this file (gettext's format, read by Babel), one a part of the package. Numbers are put into
+English stands in the code; what a reader sees in another language comes from the catalogues beside
+this file (gettext's format, read by Babel), one for each part of the package. Numbers are put into
 the sentence after it was translated, so that they are the same in every language.
 
 Layer: language. Reads `<language>/*.po`.
