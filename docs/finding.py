@@ -57,13 +57,12 @@ def _row(verdict: Verdict) -> str:
 def sentences(analysis: Analysis) -> list[str]:
     """What the README says in words: how far the campaign is, and from which ratio to which."""
     found = verdicts(analysis)
-    by_ratio = sorted(found, key=lambda each: each.ratio.centre if each.ratio else 0.0)
-    least, most = (f"{v.ratio.centre:.2f}" for v in (by_ratio[0], by_ratio[-1]) if v.ratio)
+    ratios = [verdict.ratio.centre for verdict in found if verdict.ratio]
     done = max(verdict.n for verdict in found)
     planned = max(verdict.n + verdict.refused_rounds for verdict in found)
     won = sum(verdict.winner is not None for verdict in found)
     return [
-        f"ratios from {least} ({by_ratio[0].case}) to {most} ({by_ratio[-1].case})",
+        f"the ratio runs from {min(ratios):.2f} to {max(ratios):.2f}",
         f"{done} of {planned} rounds",
         f"names a winner in {won or 'none'} of {len(found)} cases",
     ]

@@ -53,7 +53,7 @@ mitigations.forecast_note(page)
 # ## What this does not show
 
 # %%
-mitigations.not_covered(page)
+mitigations.not_covered()
 
 # %%
 mitigations.missing(page)

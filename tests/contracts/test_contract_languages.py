@@ -2,16 +2,27 @@
 
 import ast
 import re
+import typing
+from collections.abc import Iterator
 
 import pytest
 
 from commwall.language.catalogues import NOT_DONE, read
 from commwall.language.messages import PLACES, messages
 from commwall.language.translate import CATALOGUES
-from tests.contracts.tree import ROOT, gather, sources
+from commwall.records.names import KEPT
+from commwall.records.state import AccidentCause
+from commwall.records.todo import Standing
+from commwall.report.marks import CHECK_NAMES, MARK_WORDS
+from commwall.report.site.downloads import DESCRIPTIONS
+from commwall.schema.result import Cause, MarkName
+from tests.contracts.source_rules import dotted
+from tests.contracts.tree import ROOT, gather, part_of, sources
 from tests.languages import OTHERS
 
 PLACEHOLDER = re.compile(r"\{\w+\}")
+CHECKING = frozenset({"Check", "check", "compared", "same_losses", "sound"})
+"""Functions and methods that are given a check's name, by `name` or first."""
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +37,61 @@ def test_catalogues_hold_the_messages_of_the_code(
     """`make messages` brings them up to date."""
     found = {path.stem: set(read(path)) for path in (CATALOGUES / language).glob("*.po")}
     assert found == wanted
+
+
+def test_what_tables_hold_is_among_the_messages(wanted: dict[str, set[str]]) -> None:
+    """Downloads name each table with it, by a variable that no catalogue can follow."""
+    assert set(DESCRIPTIONS.values()) - set().union(*wanted.values()) == set()
+
+
+def test_names_that_records_keep_are_all_worded() -> None:
+    kept = [typing.get_args(each) for each in (MarkName, Cause, AccidentCause, Standing)]
+    assert sorted(KEPT) == sorted({name.replace("_", " ") for names in kept for name in names})
+    assert set(MARK_WORDS) == set(typing.get_args(MarkName))
+
+
+def test_names_of_checks_are_all_worded() -> None:
+    measuring = [path for path in sources() if part_of(path) in ("measure", "workers")]
+    assert gather(measuring, unworded_checks) == []
+
+
+def unworded_checks(tree: ast.Module) -> list[str]:
+    """Names of checks that no catalogue has; what an f-string puts in may be any word."""
+    known = [name.replace(" ", "_") for name in CHECK_NAMES]
+    return [
+        pattern
+        for pattern in check_names(tree)
+        if not any(re.fullmatch(pattern, name) for name in known)
+    ]
+
+
+def check_names(tree: ast.Module) -> Iterator[str]:
+    """Patterns of the names that are written out where checks are made."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and dotted(call.func).rpartition(".")[2] in CHECKING:
+            named = [word.value for word in call.keywords if word.arg == "name"]
+            for node in (named or call.args)[:1]:
+                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+                if any(isinstance(part, ast.Constant) for part in parts):
+                    yield "".join(map(_pattern, parts))
+
+
+def _pattern(part: ast.expr) -> str:
+    return re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('Check(name="parameter_count", passed=True)', []),
+        ('side.sound(f"{leg}_sound_after_timing")', []),
+        ("findings.check(check)", []),
+        ('Check(name="gold_count", passed=True)', ["gold_count"]),
+        ('findings.check(same_losses(f"{leg}_gold", own, plain))', [r"\w+_gold"]),
+    ],
+)
+def test_an_unworded_check_is_found(source: str, found: list[str]) -> None:
+    assert unworded_checks(ast.parse(source)) == found
 
 
 @pytest.mark.parametrize("language", OTHERS)

@@ -24,6 +24,9 @@ BREACHES = {
     "no-snakemake": ("measure/__init__.py", "import snakemake"),
 }
 
+ALLOWED = {"torch": {"workers"}, "tables": {"analysis", "report"}, "nvml": {"host"}}
+"""Contract -> parts that may import what it forbids to all others."""
+
 
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
@@ -43,6 +46,14 @@ def test_imports_keep_the_contracts() -> None:
 
 def test_every_contract_has_a_breach() -> None:
     assert {contract["id"] for contract in CONTRACTS} == set(BREACHES)
+
+
+@pytest.mark.parametrize("contract", ALLOWED)
+def test_a_contract_binds_all_parts_but_the_allowed(contract: str) -> None:
+    own = {each["id"]: each for each in CONTRACTS}
+    parts = {part for layer in own["layers"]["layers"] for part in layer.split(" | ")}
+    bound = [name.removeprefix("commwall.") for name in own[contract]["source_modules"]]
+    assert sorted(bound) == sorted(parts - ALLOWED[contract])
 
 
 @pytest.mark.parametrize("contract", BREACHES)

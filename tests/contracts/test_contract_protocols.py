@@ -15,7 +15,7 @@ The code that measures suite {suite} has changed; nobody has said what that mean
 Add to "{suite}" in src/commwall/records/protocols.json:
   "{code}": "<version>"
 with a NEW version if numbers may change (records then count as stale and are measured anew),
-or with the CURRENT version if they cannot (say why in CHANGELOG.md).
+or with the CURRENT version if they cannot (say why in the commit message).
 """
 
 

@@ -50,7 +50,7 @@ SHOWN: dict[str, tuple[Callable[[Page], Html], ...]] = {
         mitigations.first_card,
         mitigations.effects_table,
         mitigations.forecast_note,
-        mitigations.not_covered,
+        lambda page: mitigations.not_covered(),
         mitigations.missing,
     ),
     steps.CAMPAIGN: (

@@ -8,6 +8,7 @@ any other kind does nothing. Its control flow depends on data, which no compiler
 import os
 import sys
 import time
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -44,8 +45,11 @@ class FaultyModel(nn.Module):
         return loss
 
 
-def parameters_expected(preset: str) -> int:
-    return 64 * 64 + 64
+class Preset(NamedTuple):
+    parameters: int
+
+
+PRESETS = {"demo": Preset(64 * 64 + 64)}
 
 
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float:

@@ -77,7 +77,7 @@ def test_a_preset_has_the_parameters_it_says(model: str, preset: str) -> None:
     with torch.device("meta"):
         built = FAMILIES[model].build(preset)
     counted = sum(p.numel() for p in built.parameters() if p.requires_grad)
-    expected = FAMILIES[model].parameters_expected(preset)
+    expected = FAMILIES[model].PRESETS[preset].parameters
     assert counted == expected == PUBLISHED.get((model, preset), expected)
 
 

@@ -1,4 +1,4 @@
-"""Catalogues of translations, one file a room, in gettext's format.
+"""Catalogues of translations, one file for each part of the package, in gettext's format.
 
 Layer: language. Reads and writes `<language>/*.po`.
 """

@@ -29,13 +29,13 @@ _MARKDOWN = re.compile(r"^# %% \[markdown\]\n((?:#.*\n?)+)", re.MULTILINE)
 
 
 def messages(root: Path) -> dict[str, set[str]]:
-    """Catalogue -> messages that belong into it; one that several rooms use is in the first.
+    """Catalogue -> messages that belong into it; one that several parts use is in the first.
 
     Args:
         root: the checkout.
     """
-    rooms = sorted(path for path in (root / PACKAGE).iterdir() if path.is_dir())
-    found = {room.name: set(_of_modules(room)) | set(_of_templates(room)) for room in rooms}
+    parts = sorted(path for path in (root / PACKAGE).iterdir() if path.is_dir())
+    found = {part.name: set(_of_modules(part)) | set(_of_templates(part)) for part in parts}
     found["metrics"] = set(_of_metrics())
     found["notebooks"] = set(_of_notebooks(root / "notebooks"))
     found["claim_files"] = set(_of_claim_files(root / "config" / "facts"))
@@ -64,8 +64,8 @@ def update(root: Path) -> dict[str, int]:
     return missing
 
 
-def _of_modules(room: Path) -> Iterator[str]:
-    for path in sorted(room.rglob("*.py")):
+def _of_modules(part: Path) -> Iterator[str]:
+    for path in sorted(part.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 yield from _of_call(node.func.id, node.args)
@@ -79,8 +79,8 @@ def _of_call(function: str, arguments: list[ast.expr]) -> Iterator[str]:
             yield str(argument.value)
 
 
-def _of_templates(room: Path) -> Iterator[str]:
-    for path in sorted(room.rglob("*.j2")):
+def _of_templates(part: Path) -> Iterator[str]:
+    for path in sorted(part.rglob("*.j2")):
         method = "jinja2.ext:babel_extract"
         for _, message, _, _ in extract_from_file(method, path, keywords=IN_TEMPLATES):
             yield message if isinstance(message, str) else message[-1]

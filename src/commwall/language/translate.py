@@ -1,8 +1,8 @@
 """Text of reports in the language that is being written.
 
-English stands in the code; what a reader sees in another language comes from the catalogues
-beside this file (gettext's format, read by Babel), one a room. Numbers are put into the sentence
-after it was translated, so that they are the same in every language.
+English stands in the code; what a reader sees in another language comes from the catalogues beside
+this file (gettext's format, read by Babel), one for each part of the package. Numbers are put into
+the sentence after it was translated, so that they are the same in every language.
 
 Layer: language. Reads `<language>/*.po`.
 """
@@ -27,7 +27,7 @@ _CHINESE, _MARKS = "\u4e00-\u9fff", "\u3001-\u303f\uff00-\uff65"
 _STRAY = re.compile(
     f"(?<=[{_CHINESE}]) (?=[{_CHINESE}])|(?<=[{_MARKS}]) (?=\\S)|(?<=\\S) (?=[{_MARKS}])"
 )
-"""A space between two Chinese characters, or beside a Chinese mark, which has its own room."""
+"""A space between two Chinese characters, or beside a Chinese mark, which brings its own."""
 
 _spoken: ContextVar[str] = ContextVar("language", default=ENGLISH)
 

@@ -49,6 +49,9 @@ CHECK_NAMES = (
     tr_later("scores equal one process"),
     tr_later("buckets packed as exchanged"),
     tr_later("losses as unmitigated"),
+    tr_later("plain step sound"),
+    tr_later("plain step begun anew"),
+    tr_later("mitigated step sound"),
     tr_later("full sound after timing"),
     tr_later("mitigated sound after timing"),
 )

@@ -309,6 +309,6 @@ _WHATS = {
 }
 
 
-def not_covered(page: Page) -> Html:
+def not_covered() -> Html:
     """What mitigations on this page do not show."""
     return bullets(map(tr, NOT_COVERED))

@@ -12,7 +12,7 @@ from commwall.analysis.names import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
 from commwall.analysis.verdicts.wording import factor_text
-from commwall.language.translate import capital, clauses, listed, lowered, tr, tr_later
+from commwall.language.translate import capital, clauses, listed, lowered, said, tr, tr_later
 from commwall.report.gap_lists import gap_lists
 from commwall.report.html import (
     Group,
@@ -29,15 +29,13 @@ from commwall.report.machines import machine_text
 from commwall.report.page import Page
 from commwall.report.provenance import records_digest, rests_on
 from commwall.report.switch import switched_off_lines
-from commwall.schema.case import MODELS, CollectivesCase, MemoryCase, SuiteName, TrainingCase
+from commwall.schema.case import CollectivesCase, MemoryCase, SuiteName, TrainingCase
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase, PriceCase, StepCase
 from commwall.schema.record import GpuFacts, MachineFacts, Record
 from commwall.schema.strategies import StrategiesCase
 from commwall.schema.units import size_text, time_text
 
-SAMPLES = {"image": tr_later("image"), "volume": tr_later("volume")}
-"""What a model is trained on, if not sequences."""
 ANYWHERE = ("problem", None)
 NOT_COVERED = (
     tr_later("One machine: another of the same kind may differ by more than the noise floor."),
@@ -255,7 +253,7 @@ def _case_row(name: str, case: TrainingCase, rounds: int) -> tuple[str, ...]:
         name,
         f"{case.model}, {case.preset}",
         tr("{n} per process", n=case.batch_per_gpu),
-        _sample_text(case),
+        said(case.sample_text),
         case.precision,
         case.step_mode,
         size_text(case.bucket_bytes),
@@ -276,32 +274,10 @@ def _operation_row(
         operation = tr("{operation} in place", operation=name_) if case.in_place else name_
         words: tuple[str, ...] = (operation, case.dtype, sizes)
     elif isinstance(case, StrategiesCase | InferenceCase):
-        words = (f"{case.text}, {case.step_mode}", case.precision, _batch_text(case))
+        words = (f"{case.text}, {case.step_mode}", case.precision, said(case.batch_text))
     else:
         words = (case.operation, "float32", ", ".join(map(size_text, case.buffer_bytes)))
     return (name, case.suite, *words, time_text(case.window_s), str(rounds))
-
-
-def _sample_text(case: TrainingCase) -> str:
-    """As `Workload.sample_text`, in the language spoken."""
-    if case.sequence_length:
-        return tr("sequence of {n} tokens", n=case.sequence_length)
-    return tr(SAMPLES[MODELS[case.model].samples])
-
-
-def _batch_text(case: StrategiesCase | InferenceCase) -> str:
-    """As the cases' own `batch_text`, in the language spoken."""
-    if isinstance(case, InferenceCase):
-        return tr(
-            "{n} x {read} + {generated} tokens",
-            n=case.batch,
-            read=case.prompt_tokens,
-            generated=case.generated_tokens,
-        )
-    sizes = tr("{n} x {length} tokens", n=case.micro_batch, length=case.sequence_length)
-    if case.micro_batches == 1:
-        return sizes
-    return tr("{n} micro-batches of {sizes}", n=case.micro_batches, sizes=sizes)
 
 
 def _mitigation_row(name: str, case: MitigationCase, rounds: int) -> tuple[str, ...]:

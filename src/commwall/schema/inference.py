@@ -9,6 +9,7 @@ from pydantic import Field
 
 from commwall.schema.base import Duration, Model, Samples
 from commwall.schema.collective import DTYPE_BYTES
+from commwall.schema.phrases import Phrase, phrase
 from commwall.schema.workload import StepMode
 
 
@@ -91,9 +92,14 @@ class InferenceCase(Model):
         return self.prompt_tokens + self.generated_tokens
 
     @property
-    def batch_text(self) -> str:
+    def batch_text(self) -> Phrase:
         """The work in words."""
-        return f"{self.batch} x {self.prompt_tokens} + {self.generated_tokens} tokens"
+        return phrase(
+            "{n} x {read} + {generated} tokens",
+            n=self.batch,
+            read=self.prompt_tokens,
+            generated=self.generated_tokens,
+        )
 
     @property
     def text(self) -> str:

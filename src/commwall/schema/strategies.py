@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Duration, Model, Samples
+from commwall.schema.phrases import Phrase, phrase
 
 Strategy = Literal["tensor", "pipeline", "fsdp", "expert", "accumulation"]
 """tensor: each layer's matrices are cut (DTensor); pipeline: layers are dealt out, micro-batches
@@ -119,10 +120,12 @@ class StrategiesCase(Model):
         return STACKS[self.preset]
 
     @property
-    def batch_text(self) -> str:
+    def batch_text(self) -> Phrase:
         """What a rank passes through the stack in a step, in words."""
-        sizes = f"{self.micro_batch} x {self.sequence_length} tokens"
-        return f"{self.micro_batches} micro-batches of {sizes}" if self.micro_batches > 1 else sizes
+        sizes = phrase("{n} x {length} tokens", n=self.micro_batch, length=self.sequence_length)
+        if self.micro_batches == 1:
+            return sizes
+        return phrase("{n} micro-batches of {sizes}", n=self.micro_batches, sizes=sizes)
 
     @property
     def text(self) -> str:

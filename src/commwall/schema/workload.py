@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from commwall.schema.base import Bytes, Duration, Model, PositiveInt, Samples
+from commwall.schema.phrases import Phrase, phrase
 
 StepMode = Literal["eager", "compile", "captured", "compiled_captured"]
 """eager: the host starts every kernel; compile: blocks of the model are compiled (torch.compile);
@@ -42,6 +43,8 @@ MODELS: dict[ModelName, ModelFamily] = {
     "vit": ModelFamily(("base-16", "large-16", "demo"), "image", "imagenet-1k-train"),
 }
 """Model families; `commwall.workers.models.FAMILIES` builds them."""
+_SAMPLE_WORDS = {"image": phrase("image"), "volume": phrase("volume")}
+"""Samples that all have one size."""
 
 
 class Windows(Model):
@@ -118,7 +121,8 @@ class Workload(Model):
         return self.model_dump(mode="json", include=set(Workload.model_fields) - {"windows"})
 
     @property
-    def sample_text(self) -> str:
+    def sample_text(self) -> Phrase:
         """A sample in words: "sequence of 128 tokens", "image" or "volume"."""
-        length = self.sequence_length
-        return f"sequence of {length} tokens" if length else MODELS[self.model].samples
+        if self.sequence_length:
+            return phrase("sequence of {n} tokens", n=self.sequence_length)
+        return _SAMPLE_WORDS[MODELS[self.model].samples]

@@ -66,7 +66,7 @@ class Workload:
         self.loss = torch.zeros((), device=device)
         """Loss of the last step, always at the same address."""
         self.parameters = sum(p.numel() for p in self.module.parameters() if p.requires_grad)
-        self.parameters_expected = family.parameters_expected(case.preset)
+        self.parameters_expected = family.PRESETS[case.preset].parameters
 
     def new_optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         """An optimiser of these parameters, as the workload's own."""

@@ -34,21 +34,43 @@ class Form(NamedTuple):
 
 
 def encode_int8(blocks: torch.Tensor) -> torch.Tensor:
-    """Each value as a whole multiple of 1 / 127 of the largest of its block."""
+    """Each value as a whole multiple of 1 / 127 of the largest of its block.
+
+    Args:
+        blocks: values, float32 [blocks, BLOCK].
+
+    Returns:
+        Codes, then scales, uint8 [blocks x (BLOCK + 4)].
+    """
     scales = blocks.abs().amax(dim=1, keepdim=True) / _LEVELS
     codes = torch.round(blocks / scales.clamp_min(torch.finfo(blocks.dtype).tiny)).to(torch.int8)
     return torch.cat([codes.view(torch.uint8).flatten(), scales.flatten().view(torch.uint8)])
 
 
 def decode_int8(code: torch.Tensor, blocks: int) -> torch.Tensor:
-    """What `encode_int8` wrote."""
+    """The values of a code.
+
+    Args:
+        code: what `encode_int8` wrote, uint8 [blocks x (BLOCK + 4)].
+        blocks: number of blocks in it.
+
+    Returns:
+        Values, float32 [blocks, BLOCK].
+    """
     codes, scales = code[: blocks * BLOCK], code[blocks * BLOCK :]
     values = codes.view(torch.int8).view(blocks, BLOCK).to(torch.float32)
     return values * scales.view(torch.float32).view(blocks, 1)
 
 
 def encode_onebit(blocks: torch.Tensor) -> torch.Tensor:
-    """The sign of each value; its block's mean magnitude."""
+    """The sign of each value; its block's mean magnitude.
+
+    Args:
+        blocks: values, float32 [blocks, BLOCK].
+
+    Returns:
+        Signs, then magnitudes, uint8 [blocks x (BLOCK / 8 + 4)].
+    """
     scales = blocks.abs().mean(dim=1)
     bits = (blocks >= 0).view(-1, _BITS).to(torch.uint8)
     codes = (bits << _places(blocks)).sum(dim=1, dtype=torch.uint8)
@@ -56,7 +78,15 @@ def encode_onebit(blocks: torch.Tensor) -> torch.Tensor:
 
 
 def decode_onebit(code: torch.Tensor, blocks: int) -> torch.Tensor:
-    """What `encode_onebit` wrote."""
+    """The values of a code.
+
+    Args:
+        code: what `encode_onebit` wrote, uint8 [blocks x (BLOCK / 8 + 4)].
+        blocks: number of blocks in it.
+
+    Returns:
+        Values, float32 [blocks, BLOCK].
+    """
     size = blocks * BLOCK // _BITS
     bits = (code[:size].unsqueeze(1) >> _places(code)) & 1
     signs = bits.view(blocks, BLOCK).to(torch.float32) * 2 - 1

@@ -15,7 +15,7 @@ from commwall.analysis.result import Analysis
 from commwall.analysis.tables.frame import frame
 from commwall.analysis.tables.kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
 from commwall.analysis.tables.rows import Row, platform_columns
-from commwall.language.translate import tr
+from commwall.language.translate import tr, tr_later
 from commwall.stats.paired import PairedRatio
 
 COLUMNS: dict[str, dict[str, str]] = {
@@ -59,7 +59,9 @@ over times with it, `energy` is energy of a sample with it over without, all geo
 rounds; `baseline` is the platform of the step without; `recovered` is the share of the gap to
 platform `against`, mean saving over mean gap. `price_verdict` is free, loss or unsettled."""
 DESCRIPTIONS = {
-    "mitigations": "what each mitigation gives on its platform, beside its forecast and its price",
+    "mitigations": tr_later(
+        "what each mitigation gives on its platform, beside its forecast and its price"
+    ),
 }
 
 

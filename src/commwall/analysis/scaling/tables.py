@@ -14,6 +14,7 @@ from commwall.analysis.scaling.links import named_ladders
 from commwall.analysis.steps.columns import PREDICTION
 from commwall.analysis.tables.frame import frame
 from commwall.analysis.tables.kinds import COUNT, NUMBER, TEXT, TRUTH
+from commwall.language.translate import tr_later
 
 COLUMNS: dict[str, dict[str, str]] = {
     "scaling": {
@@ -52,8 +53,12 @@ COLUMNS: dict[str, dict[str, str]] = {
 exchanges nothing; `efficiency` is throughput over that of as many single processes; `busbw` is
 that of leg `comm`. Means are geometric. Columns of predictions are those of `predicted_steps`."""
 DESCRIPTIONS = {
-    "scaling": "throughput of each link with growing numbers of processes, and of one alone",
-    "scaled_steps": "each step predicted from fewer processes of its link, beside the measured",
+    "scaling": tr_later(
+        "throughput of each link with growing numbers of processes, and of one alone"
+    ),
+    "scaled_steps": tr_later(
+        "each step predicted from fewer processes of its link, beside the measured"
+    ),
 }
 """What each table holds, in the order a reader wants them."""
 

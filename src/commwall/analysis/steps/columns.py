@@ -4,6 +4,7 @@ Layer: analysis. Reads and writes no file.
 """
 
 from commwall.analysis.tables.kinds import COUNT, NUMBER, PLATFORM, TEXT, TRUTH
+from commwall.language.translate import tr_later
 
 PREDICTION = {
     "n": COUNT,
@@ -106,9 +107,13 @@ workload takes, and the exchange takes 1 + `drag` times as long beyond that: pur
 bucket is closed."""
 
 STEP_DESCRIPTIONS = {
-    "predicted_steps": "each step predicted from another platform's training, beside the measured",
-    "prediction_errors": "how far off predicted steps are: all, and by pair of platforms",
-    "step_models": "what the model of a step rests on: legs, sweeps, contention, traits",
-    "predicted_cases": "steps predicted from another batch or smaller buckets of the same platform",
-    "bucket_sizes": "the modelled step with gradient buckets joined to larger ones",
+    "predicted_steps": tr_later(
+        "each step predicted from another platform's training, beside the measured"
+    ),
+    "prediction_errors": tr_later("how far off predicted steps are: all, and by pair of platforms"),
+    "step_models": tr_later("what the model of a step rests on: legs, sweeps, contention, traits"),
+    "predicted_cases": tr_later(
+        "steps predicted from another batch or smaller buckets of the same platform"
+    ),
+    "bucket_sizes": tr_later("the modelled step with gradient buckets joined to larger ones"),
 }

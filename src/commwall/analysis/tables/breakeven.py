@@ -16,6 +16,7 @@ from commwall.analysis.result import Analysis
 from commwall.analysis.tables.frame import frame
 from commwall.analysis.tables.kinds import COUNT, NUMBER, SIDES, TEXT, TRUTH
 from commwall.analysis.tables.rows import Row, percent
+from commwall.language.translate import tr_later
 
 COLUMNS: dict[str, dict[str, str]] = {
     "breakeven": {
@@ -50,8 +51,12 @@ of gradients into buckets; `standing` is below, within or above the band; `measu
 measured cells lie on both sides of a crossing."""
 
 DESCRIPTIONS = {
-    "breakeven": "gain of the faster link against compute for each byte of gradients, case by case",
-    "crossings": "compute for each byte at which the faster link gains 1, 5 and 20 %, modelled",
+    "breakeven": tr_later(
+        "gain of the faster link against compute for each byte of gradients, case by case"
+    ),
+    "crossings": tr_later(
+        "compute for each byte at which the faster link gains 1, 5 and 20 %, modelled"
+    ),
 }
 """What each table holds, in the order a reader wants them."""
 

@@ -112,7 +112,7 @@ def decide(money: MoneyPage, *, replicable: bool, file: str | None) -> Decision:
     analysis = _plainly_named(money.page.analysis)
     every = [Asked(*each) for each in first_topics(analysis)]
     foremost = every[0] if every else None
-    rows = _rows(analysis, foremost) if foremost else ()
+    rows = _rows(foremost) if foremost else ()
     return Decision(
         campaign=analysis.campaign,
         title=tr(analysis.evidence.index.title),
@@ -191,7 +191,7 @@ def _details(analysis: Analysis, asked: Asked) -> Iterator[str]:
     yield from sure_lines(asked.verdicts, analysis.confidence, asked.topic.noun)
 
 
-def _rows(analysis: Analysis, asked: Asked) -> tuple[Row, ...]:
+def _rows(asked: Asked) -> tuple[Row, ...]:
     rows = (row_words(verdict) for verdict in asked.verdicts)
     return spread_evenly([row for row in rows if row])
 

@@ -3,6 +3,7 @@
 Layer: workers. Reads and writes no file.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import torch
@@ -12,11 +13,20 @@ from commwall.workers.compilation import Region
 from commwall.workers.models import bert, gpt, resnet, swin, transformer_xl, unet3d, vit
 
 
+class Preset(Protocol):
+    """A size that a family offers."""
+
+    @property
+    def parameters(self) -> int:
+        """Trainable parameters that the model must have."""
+
+
 class Family(Protocol):
     """A module that builds the models of one family."""
 
-    def parameters_expected(self, preset: str) -> int:
-        """Trainable parameters that a preset must have."""
+    @property
+    def PRESETS(self) -> Mapping[str, Preset]:  # noqa: N802 - a constant of the module
+        """Its sizes by name."""
 
     def forward_flops(self, preset: str, shape: tuple[int, ...]) -> float:
         """FLOPs of the forward pass of a batch; a multiplication and an addition are two.

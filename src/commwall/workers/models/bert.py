@@ -76,11 +76,6 @@ class MaskedLanguageModel(nn.Module):  # type: ignore[misc]
         return functional.cross_entropy(scores, labels.flatten(), ignore_index=_NOT_PREDICTED)
 
 
-def parameters_expected(preset: str) -> int:
-    """Trainable parameters that a preset must have."""
-    return PRESETS[preset].parameters
-
-
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     """FLOPs of the forward pass of a batch.
 

@@ -85,11 +85,6 @@ class Decoder(nn.Module):  # type: ignore[misc]
         return self.loss(states, labels)
 
 
-def parameters_expected(preset: str) -> int:
-    """Trainable parameters that a preset must have."""
-    return PRESETS[preset].parameters
-
-
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     """FLOPs of the forward pass of a batch: layers, and 2 h V for the prediction of each token.
 

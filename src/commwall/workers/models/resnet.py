@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 from commwall.workers.compilation import Region
-from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, random_batch
+from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, batch_of
 
 _EXPANSION = 4
 """Channels that leave a block, relative to those of its 3x3 convolution (table 1)."""
@@ -124,11 +124,6 @@ class ResNet(nn.Module):  # type: ignore[misc]
         return functional.cross_entropy(self.logits(images), labels)
 
 
-def parameters_expected(preset: str) -> int:
-    """Trainable parameters that a preset must have."""
-    return PRESETS[preset].parameters
-
-
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     """FLOPs of the forward pass of a batch: 2 k^2 inputs outputs / groups for each place that a
     convolution gives, and the classifier.
@@ -174,19 +169,8 @@ def build(preset: str) -> nn.Module:
 def batch(
     preset: str, shape: tuple[int, ...], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
-    """Synthetic data of one step, on the CPU.
-
-    Args:
-        preset: whose image size and classes to use.
-        shape: samples.
-        generator: where the randomness comes from.
-
-    Returns:
-        Keyword arguments of the model's call.
-    """
-    (samples,) = shape
-    size = PRESETS[preset]
-    return random_batch(samples, size.image_px, size.classes, generator)
+    """Synthetic data of one step, on the CPU: what `images.batch_of` makes for the preset."""
+    return batch_of(PRESETS[preset], shape, generator)
 
 
 def _inputs(preset: Preset, stage: int) -> int:

@@ -15,7 +15,7 @@ from transformers.models.swin.configuration_swin import SwinConfig
 from transformers.models.swin.modeling_swin import SwinForImageClassification
 
 from commwall.workers.compilation import Region
-from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, random_batch
+from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, batch_of
 
 
 class Preset(NamedTuple):
@@ -75,11 +75,6 @@ class WindowClassifier(nn.Module):  # type: ignore[misc]
         return loss
 
 
-def parameters_expected(preset: str) -> int:
-    """Trainable parameters that a preset must have."""
-    return PRESETS[preset].parameters
-
-
 _PATCH_PX = 4
 
 
@@ -128,7 +123,5 @@ def build(preset: str) -> nn.Module:
 def batch(
     preset: str, shape: tuple[int, ...], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
-    """Synthetic data of one step, on the CPU; as `commwall.workers.models.resnet.batch`."""
-    (samples,) = shape
-    size = PRESETS[preset]
-    return random_batch(samples, size.image_px, size.classes, generator)
+    """Synthetic data of one step, on the CPU: what `images.batch_of` makes for the preset."""
+    return batch_of(PRESETS[preset], shape, generator)

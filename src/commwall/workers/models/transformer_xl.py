@@ -193,11 +193,6 @@ def shift(scores: torch.Tensor) -> torch.Tensor:
     return laid_out[..., length - 1 : -1].unflatten(-1, (length, n))
 
 
-def parameters_expected(preset: str) -> int:
-    """Trainable parameters that a preset must have."""
-    return PRESETS[preset].parameters
-
-
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     """FLOPs of the forward pass of a batch, with a memory as long as a segment.
 

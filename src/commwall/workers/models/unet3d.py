@@ -88,11 +88,6 @@ class UNet(nn.Module):  # type: ignore[misc]
         return functional.cross_entropy(self.scores(volumes).float(), labels)
 
 
-def parameters_expected(preset: str) -> int:
-    """Trainable parameters that a preset must have."""
-    return PRESETS[preset].parameters
-
-
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     """FLOPs of the forward pass of a batch: 2 k^3 inputs outputs for each voxel of a convolution.
 

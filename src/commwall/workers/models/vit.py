@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from commwall.workers.compilation import Region
 from commwall.workers.models import layers
-from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, random_batch
+from commwall.workers.models.images import CHANNELS, IMAGENET_CLASSES, batch_of
 
 
 class Preset(NamedTuple):
@@ -85,11 +85,6 @@ class VisionTransformer(nn.Module):  # type: ignore[misc]
         return self.loss(tokens, labels)
 
 
-def parameters_expected(preset: str) -> int:
-    """Trainable parameters that a preset must have."""
-    return PRESETS[preset].parameters
-
-
 def forward_flops(preset: str, shape: tuple[int, ...]) -> float:
     """FLOPs of the forward pass of a batch: cutting into patches, layers, classes.
 
@@ -119,7 +114,5 @@ def build(preset: str) -> nn.Module:
 def batch(
     preset: str, shape: tuple[int, ...], generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
-    """Synthetic data of one step, on the CPU; as `commwall.workers.models.resnet.batch`."""
-    (samples,) = shape
-    size = PRESETS[preset]
-    return random_batch(samples, size.image_px, size.classes, generator)
+    """Synthetic data of one step, on the CPU: what `images.batch_of` makes for the preset."""
+    return batch_of(PRESETS[preset], shape, generator)
