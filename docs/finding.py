@@ -8,7 +8,7 @@ import io
 import sys
 from pathlib import Path
 
-from commwall.analysis.names import PRIMARY
+from commwall.analysis.quantities import PRIMARY
 from commwall.analysis.result import Analysis, analyse
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.verdicts.judging import Verdict

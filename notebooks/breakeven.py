@@ -17,7 +17,8 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import breakeven, narrative, whatif
+from commwall.report import narrative
+from commwall.report.breakeven import page as breakeven, whatif
 from commwall.report.page import open_page
 from commwall.report.style import picture
 

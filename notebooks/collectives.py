@@ -17,8 +17,9 @@ confidence = None
 language = None
 
 # %%
-from commwall.analysis.names import ALGBW, BUSBW, OPERATION_TIME
-from commwall.report import collectives, narrative, overview
+from commwall.analysis.quantities import ALGBW, BUSBW, OPERATION_TIME
+from commwall.report import narrative, overview
+from commwall.report.operations import collectives
 from commwall.report.page import open_page
 from commwall.report.style import picture
 

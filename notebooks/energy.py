@@ -17,8 +17,9 @@ confidence = None
 language = None
 
 # %%
-from commwall.analysis.names import Quantity
-from commwall.report import energy, figures, gpu_use, narrative, overview, power_trace
+from commwall.analysis.quantities import Quantity
+from commwall.report import figures, narrative, overview
+from commwall.report.energy import gpu_use, page as energy, power_trace
 from commwall.report.page import open_page
 from commwall.report.style import picture
 

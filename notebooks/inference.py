@@ -17,7 +17,7 @@ confidence = None
 language = None
 
 # %%
-from commwall.analysis import names
+from commwall.analysis import quantities
 from commwall.report import figures, narrative, overview, step_bytes
 from commwall.report.page import open_page
 from commwall.report.style import picture
@@ -38,20 +38,20 @@ overview.topic_cards(page, overview.DECODE, overview.PREFILL)
 
 # %%
 picture(
-    figures.quantity_figure(page.tables, page.looks, names.DECODE_TOKENS),
+    figures.quantity_figure(page.tables, page.looks, quantities.DECODE_TOKENS),
     "Tokens generated per second, all answers together: bar = mean of the rounds, marks = rounds.",
 )
 
 # %%
 columns = {
-    "time per token": names.TOKEN_TIME,
-    "tokens": names.DECODE_TOKENS,
-    "per GPU": names.DECODE_TOKENS_PER_GPU,
+    "time per token": quantities.TOKEN_TIME,
+    "tokens": quantities.DECODE_TOKENS,
+    "per GPU": quantities.DECODE_TOKENS_PER_GPU,
 }
 step_bytes.values_table(page, "inference", columns, "Generating: median of the rounds.")
 
 # %%
-columns = {"time of all prompts": names.PREFILL_TIME, "tokens": names.PREFILL_TOKENS}
+columns = {"time of all prompts": quantities.PREFILL_TIME, "tokens": quantities.PREFILL_TOKENS}
 step_bytes.values_table(page, "inference", columns, "Reading prompts: median of the rounds.")
 
 # %% [markdown]
@@ -61,7 +61,7 @@ step_bytes.values_table(page, "inference", columns, "Reading prompts: median of 
 # the host's and that of kernels too small to fill the memory's pipes.
 
 # %%
-columns = {"share of the memory bound": names.HBM_SHARE}
+columns = {"share of the memory bound": quantities.HBM_SHARE}
 step_bytes.values_table(page, "inference", columns, "Median of the rounds; 1 is the bound.")
 
 # %% [markdown]

@@ -17,8 +17,10 @@ confidence = None
 language = None
 
 # %%
-from commwall.analysis.names import MEMORY_BANDWIDTH
-from commwall.report import figures, gpu_use, memory, narrative, operations, overview
+from commwall.analysis.quantities import MEMORY_BANDWIDTH
+from commwall.report import figures, narrative, overview
+from commwall.report.energy import gpu_use
+from commwall.report.operations import memory, page as operations
 from commwall.report.page import open_page
 from commwall.report.style import picture
 

@@ -17,7 +17,8 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import money, narrative
+from commwall.report import narrative
+from commwall.report.money import page as money
 from commwall.report.style import picture
 
 page = money.open_money(root, campaign, confidence, language)

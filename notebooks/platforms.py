@@ -17,8 +17,9 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import narrative, path_evidence, platforms, same_machine
+from commwall.report import narrative
 from commwall.report.page import open_page
+from commwall.report.platforms import page as platforms, path as path_evidence, same_machine
 
 page = open_page(root, campaign, confidence, language)
 narrative.headline(page)

@@ -18,9 +18,10 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import narrative, prediction, prediction_rule
+from commwall.report import narrative
 from commwall.report.page import open_page
-from commwall.report.prediction_figure import prediction_figure
+from commwall.report.prediction import page as prediction, rule as prediction_rule
+from commwall.report.prediction.figure import prediction_figure
 from commwall.report.style import picture
 
 page = open_page(root, campaign, confidence, language)

@@ -18,11 +18,11 @@ language = None
 
 # %%
 from commwall.analysis.scaling.tables import scaling_tables
-from commwall.report import narrative, scaling
+from commwall.report import narrative, switch
 from commwall.report.page import open_page
-from commwall.report.scaling_figure import scaling_figure
+from commwall.report.scaling import page as scaling
+from commwall.report.scaling.figure import scaling_figure
 from commwall.report.style import picture
-from commwall.report.switch import switch_note
 
 page = open_page(root, campaign, confidence, language)
 narrative.headline(page)
@@ -35,7 +35,7 @@ found = scaling_tables(page.analysis)
 scaling.verdict(page, found)
 
 # %%
-switch_note(page, root)
+switch.switch_note(page, root)
 
 # %% [markdown]
 # ## The curve

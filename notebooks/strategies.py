@@ -17,7 +17,7 @@ confidence = None
 language = None
 
 # %%
-from commwall.analysis.names import SPLIT_STEP, STRATEGY_TOKENS
+from commwall.analysis.quantities import SPLIT_STEP, STRATEGY_TOKENS
 from commwall.report import figures, narrative, overview, step_bytes
 from commwall.report.page import open_page
 from commwall.report.style import picture

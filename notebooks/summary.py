@@ -17,8 +17,9 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import figures, narrative, overview, platforms, replication
+from commwall.report import figures, narrative, overview, replication
 from commwall.report.page import open_page
+from commwall.report.platforms import page as platforms
 from commwall.report.style import picture
 
 page = open_page(root, campaign, confidence, language)

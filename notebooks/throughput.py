@@ -17,7 +17,7 @@ confidence = None
 language = None
 
 # %%
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.report import exposed, figures, limits, narrative, overview
 from commwall.report.page import open_page
 from commwall.report.style import picture

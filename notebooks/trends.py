@@ -16,7 +16,8 @@ confidence = None
 language = None
 
 # %%
-from commwall.report import provenance, trends
+from commwall.report import provenance
+from commwall.report.trends import page as trends
 
 page = trends.open_trends(root, confidence, language)
 trends.headline(page)

@@ -86,7 +86,7 @@ def landing_page(layout: Layout) -> None:
 
 def trends(layout: Layout) -> None:
     """What the page on trends reads."""
-    from commwall.report.trends import open_trends
+    from commwall.report.trends.page import open_trends
 
     open_trends(layout.root, CONFIDENCE)
 

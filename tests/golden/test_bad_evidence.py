@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.result import Analysis, EvidenceMissing, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.cells import Cell

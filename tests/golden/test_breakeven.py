@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from commwall.analysis.breakeven import contests
-from commwall.analysis.names import OVERLAP, Quantity
+from commwall.analysis.quantities import OVERLAP, Quantity
 from commwall.analysis.result import Analysis, analyse, analyse_campaign
 from commwall.analysis.tables.breakeven import BreakEven, break_even
 from commwall.analysis.tables.census import census_tables
@@ -23,12 +23,12 @@ from commwall.model.memory import memory
 from commwall.records.evidence import look_at
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
-from commwall.report.breakeven import curve_figure, points, verdict
-from commwall.report.breakeven_reasons import why_outside
+from commwall.report.breakeven.page import curve_figure, points, verdict
+from commwall.report.breakeven.reasons import why_outside
+from commwall.report.breakeven.whatif import examples
 from commwall.report.controls import NO_FLOOR
 from commwall.report.page import Page, open_page
 from commwall.report.style import looks_of
-from commwall.report.whatif import examples
 from commwall.schema.errors import ConfigError
 from tests.contracts.tree import ROOT
 from tests.golden.build import CAMPAIGN, CASE, FAST, SLOW, write_campaign

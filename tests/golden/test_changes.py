@@ -9,7 +9,7 @@ import pytest
 
 from commwall.analysis.changes.judging import compare_campaigns
 from commwall.analysis.changes.words import noise_text
-from commwall.analysis.names import PRIMARY
+from commwall.analysis.quantities import PRIMARY
 from commwall.cli.main import main
 from commwall.records.files import write_atomically
 from commwall.records.layout import Layout

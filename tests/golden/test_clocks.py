@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.clocks import (
@@ -21,8 +21,8 @@ from commwall.analysis.values.clocks import (
 )
 from commwall.analysis.values.derive import derive
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
+from commwall.report.energy.gpu_use import disturbance_table
 from commwall.report.exposed import exposed_note
-from commwall.report.gpu_use import disturbance_table
 from commwall.report.limits import limit_table
 from commwall.report.page import open_page
 from commwall.schema.case import Leg

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import PRIMARY
+from commwall.analysis.quantities import PRIMARY
 from commwall.economics.wording import sentence
 from commwall.language.translate import speaking
 from commwall.records.files import write_atomically
@@ -22,8 +22,7 @@ from commwall.report.decision.content import (
     Decision,
 )
 from commwall.report.decision.figure import MOST_ROWS, Row, decision_figure, spread_evenly
-from commwall.report.decision.page import DecisionPage, open_decision
-from commwall.report.decision.page import figure as shown_figure
+from commwall.report.decision.page import DecisionPage, figure as shown_figure, open_decision
 from commwall.report.decision.words import NOTHING_USED, ONE_ROUND, far_words
 from commwall.report.style import NARROW_IN
 from commwall.schema.plan import Comparison, Plan

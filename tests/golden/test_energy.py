@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.derive import derive
 from commwall.records.hardware import read_hardware
-from commwall.report.energy import power_figure, powers
+from commwall.report.energy.page import power_figure, powers
 from commwall.report.style import looks_of
 from commwall.schema.facts import GpuFactsFile
 from commwall.schema.record import Record

@@ -9,9 +9,9 @@ import pytest
 
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables.tidy import Tables
-from commwall.report.energy import energy_table
+from commwall.report.energy.gpu_use import use_table
+from commwall.report.energy.page import energy_table
 from commwall.report.exposed import exposed_table
-from commwall.report.gpu_use import use_table
 from commwall.report.html import Html
 from commwall.report.limits import limit_table
 from commwall.report.narrative import provenance_rows

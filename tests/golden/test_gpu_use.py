@@ -11,7 +11,7 @@ import pytest
 
 from commwall.analysis.limit_words import limit_sentence
 from commwall.analysis.limits import CaseLimit, decide, parts_of
-from commwall.analysis.names import (
+from commwall.analysis.quantities import (
     ABOVE_IDLE,
     ENERGY_PER_SAMPLE,
     MEAN_POWER,
@@ -33,7 +33,7 @@ from commwall.analysis.values.idle import idle_powers_w
 from commwall.analysis.values.readings import gradient_bytes, slowest_rank
 from commwall.records.hardware import read_hardware
 from commwall.records.store import read_record
-from commwall.report.gpu_use import disturbance_table, use_table
+from commwall.report.energy.gpu_use import disturbance_table, use_table
 from commwall.report.page import open_page
 from commwall.schema.record import Record
 from commwall.schema.result import Gap, Mark, Series

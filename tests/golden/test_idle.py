@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import ABOVE_IDLE, Quantity
+from commwall.analysis.quantities import ABOVE_IDLE, Quantity
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.values.idle import gpu_of, idle_powers_w
-from commwall.report.energy import energy_table
+from commwall.report.energy.page import energy_table
 from commwall.report.page import open_page
 from commwall.schema.record import Record
 from tests.golden.gpus import CAMPAIGN, DIRECT, IDLE_W, STAGED, record, write_campaign

@@ -15,7 +15,7 @@ from commwall.analysis.limits import (
     parts_of,
     split_step,
 )
-from commwall.analysis.names import MEMORY_SHARE, Quantity
+from commwall.analysis.quantities import MEMORY_SHARE, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.cells import Cell

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import EAGER_TIME
+from commwall.analysis.quantities import EAGER_TIME
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.link_fits import LinkFit, fit_link

@@ -16,7 +16,7 @@ from commwall.analysis.result import analyse_campaign
 from commwall.economics.judging import Answer
 from commwall.economics.wording import sentence
 from commwall.records.layout import Layout
-from commwall.report.money import flips_table, open_money, results_picture
+from commwall.report.money.page import flips_table, open_money, results_picture
 from commwall.schema.errors import ConfigError
 from tests.golden import build, gpus
 

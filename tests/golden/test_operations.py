@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import ALGBW, BUSBW, LATENCY, MEMORY_BANDWIDTH, Quantity
+from commwall.analysis.quantities import ALGBW, BUSBW, LATENCY, MEMORY_BANDWIDTH, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.derive import derive

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import PRIMARY
+from commwall.analysis.quantities import PRIMARY
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.breakeven import break_even
 from commwall.analysis.tables.census import ALL, Census, census_tables

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from commwall.analysis.names import MEMORY_BANDWIDTH
+from commwall.analysis.quantities import MEMORY_BANDWIDTH
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables.breakeven import break_even
 from commwall.analysis.tables.census import census_tables
@@ -15,7 +15,7 @@ from commwall.analysis.values.derive import derive
 from commwall.records.evidence import Evidence
 from commwall.records.index import Index
 from commwall.report.html import Html
-from commwall.report.memory import paths, sharing
+from commwall.report.operations.memory import paths, sharing
 from commwall.report.page import Page
 from commwall.schema.case import MemoryCase
 from commwall.schema.plan import Plan

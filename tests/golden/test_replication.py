@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commwall.analysis.names import PRIMARY
+from commwall.analysis.quantities import PRIMARY
 from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.replication.predicting import NO_SPREAD, predict
 from commwall.analysis.result import analyse_campaign

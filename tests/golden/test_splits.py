@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import (
+from commwall.analysis.quantities import (
     DECODE_TOKENS,
     DECODE_TOKENS_PER_GPU,
     FORMULA_SENT,

@@ -8,7 +8,7 @@ import pytest
 from commwall.analysis.result import analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.report.page import Page, open_page
-from commwall.report.path_evidence import PATHS, path_lines, traffic_table
+from commwall.report.platforms.path import PATHS, path_lines, traffic_table
 from commwall.schema.record import Record
 from commwall.schema.result import Check, Gap
 from commwall.schema.treatment import LinkPath

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from commwall.analysis.breakeven import contests
-from commwall.analysis.names import PRIMARY, Quantity
+from commwall.analysis.quantities import PRIMARY, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.values.derive import derive
 from commwall.analysis.verdicts.decompose import Decomposition

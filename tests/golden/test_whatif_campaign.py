@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.result import Analysis, analyse
 from commwall.analysis.values.legs import hidden_share_of
 from commwall.analysis.whatif.answers import Answer, answer

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import ENERGY_PER_SAMPLE, MEAN_POWER, PRIMARY, Quantity
+from commwall.analysis.quantities import ENERGY_PER_SAMPLE, MEAN_POWER, PRIMARY, Quantity
 from commwall.analysis.result import Analysis, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.values.derive import derive
 from commwall.analysis.values.energy import energy_uses
 from commwall.analysis.values.mitigated import timing
 from commwall.analysis.verdicts.judging import Verdict
-from commwall.report.energy import energy_table, parts_table
+from commwall.report.energy.page import energy_table, parts_table
+from commwall.report.energy.power_trace import trace_figure
 from commwall.report.page import open_page
-from commwall.report.power_trace import trace_figure
 from commwall.schema.case import Leg
 from commwall.schema.record import Record
 from commwall.schema.result import Mark, Series

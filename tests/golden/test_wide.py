@@ -12,8 +12,8 @@ from commwall.claims.measured import Beside, Rounds, beside
 from commwall.claims.scene import scene_of
 from commwall.records.hardware import read_hardware
 from commwall.records.layout import Layout
-from commwall.report import prediction
 from commwall.report.page import Page, open_page
+from commwall.report.prediction import page as prediction
 from tests.golden import wide
 
 ERRORS = {wide.STAGED: 100 * (17 / 18 - 1), wide.NVLINK: 100 * (15 / 14 - 1)}

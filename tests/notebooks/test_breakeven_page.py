@@ -8,9 +8,9 @@ import pytest
 
 from commwall.analysis.breakeven import GAINS
 from commwall.records.layout import Layout
-from commwall.report.breakeven import curve_figure
+from commwall.report.breakeven.page import curve_figure
+from commwall.report.breakeven.whatif import COUNTS
 from commwall.report.page import open_page
-from commwall.report.whatif import COUNTS
 from tests.golden.build import CAMPAIGN, CASE
 from tests.notebooks.test_campaign_pages import rows_below
 from tests.notebooks.test_pages import SCALES, _cards, _untraced

@@ -15,7 +15,7 @@ from commwall.records.layout import Layout
 from commwall.report.marks import MARK_WORDS
 from commwall.report.method import LEG_WORDS, STEP_MODES
 from commwall.report.pages import APART, GENERAL_PAGES, PAGES, pages_for
-from commwall.report.platforms import WORDS, link_text
+from commwall.report.platforms.page import WORDS, link_text
 from commwall.schema.case import LEGS, StepMode
 from commwall.schema.result import MarkName
 from tests.golden.many import CAMPAIGN, LEFT_OUT, write_campaign

@@ -17,7 +17,7 @@ from commwall.records.layout import Layout
 from commwall.report.decision.content import Decision, decide
 from commwall.report.decision.page import open_decision
 from commwall.report.decision.sheet import TEMPLATE, sheet, sheet_data, write_sheet
-from commwall.report.money import open_money
+from commwall.report.money.page import open_money
 from commwall.report.style import chinese_typeface
 from tests.golden import gpus, many
 from tests.golden.hostile import TEXT, poison

@@ -9,8 +9,8 @@ import pytest
 
 from commwall.cli.main import main
 from commwall.records.layout import Layout
+from commwall.report.energy.power_trace import trace_figure
 from commwall.report.page import open_page
-from commwall.report.power_trace import trace_figure
 from tests.golden import build
 from tests.golden.gpus import AGAIN, CAMPAIGN, CASE, DIRECT, STAGED, write_campaign
 from tests.notebooks.conftest import REPOSITORY, publishing

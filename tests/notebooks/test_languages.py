@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font
 from matplotlib.text import Text
 
-from commwall.analysis.names import PRIMARY, Quantity
+from commwall.analysis.quantities import PRIMARY, Quantity
 from commwall.language.catalogues import translations
 from commwall.language.translate import CATALOGUES, ENGLISH, speaking
-from commwall.report import energy, figures, limits, power_trace
+from commwall.report import figures, limits
+from commwall.report.energy import page as energy, power_trace
 from commwall.report.page import Page, open_page
 from commwall.report.style import chinese_typeface
 from commwall.schema.case import LEGS

@@ -12,24 +12,23 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from commwall.analysis.names import BUSBW, MEMORY_BANDWIDTH
+from commwall.analysis.quantities import BUSBW, MEMORY_BANDWIDTH
 from commwall.language.translate import ENGLISH, LANGUAGES, speaking
-from commwall.report import (
-    breakeven,
-    collectives,
-    memory,
-    mitigations,
-    money,
-    operations,
-    prediction,
-)
+from commwall.report import mitigations
+from commwall.report.breakeven import page as breakeven
 from commwall.report.html import Html
-from commwall.report.money import MoneyPage, open_money
+from commwall.report.money import page as money
+from commwall.report.money.page import MoneyPage, open_money
+from commwall.report.operations import collectives, memory, page as operations
 from commwall.report.page import Page, open_page
-from commwall.report.prediction_figure import prediction_figure
-from tests.golden import gpus, steps
-from tests.golden import mitigations as golden_mitigations
-from tests.golden import operations as golden_operations
+from commwall.report.prediction import page as prediction
+from commwall.report.prediction.figure import prediction_figure
+from tests.golden import (
+    gpus,
+    mitigations as golden_mitigations,
+    operations as golden_operations,
+    steps,
+)
 from tests.golden.test_money import assume
 from tests.languages import ENGLISH_WORDS, OTHERS
 from tests.notebooks.test_languages import numbers

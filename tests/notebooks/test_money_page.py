@@ -11,7 +11,7 @@ from commwall.cli.main import main
 from commwall.economics.costs import Cost, costs
 from commwall.economics.wording import cost_texts, flips_text, sentence
 from commwall.records.layout import Layout
-from commwall.report.money import (
+from commwall.report.money.page import (
     MoneyPage,
     costs_table,
     open_money,

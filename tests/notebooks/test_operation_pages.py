@@ -16,7 +16,7 @@ from commwall.records.index import build_index
 from commwall.records.layout import Layout
 from commwall.records.store import write_record
 from commwall.records.texts import model_text
-from commwall.report import collectives, operations
+from commwall.report.operations import collectives, page as operations
 from commwall.report.page import open_page
 from commwall.report.style import looks_of
 from commwall.schema.result import NcclChoice, Series

@@ -11,9 +11,9 @@ import pytest
 
 from commwall.analysis.tables.tidy import Tables
 from commwall.records.layout import Layout
-from commwall.report import prediction, prediction_rule
 from commwall.report.page import Page, open_page
-from commwall.report.prediction_figure import prediction_figure
+from commwall.report.prediction import page as prediction, rule as prediction_rule
+from commwall.report.prediction.figure import prediction_figure
 from commwall.report.style import picture
 from commwall.schema.units import time_text
 from tests.golden.steps import BESIDE, CAMPAIGN, NVLINK, STAGED, without, write_campaign

@@ -12,10 +12,10 @@ import pytest
 from commwall.analysis.scaling.tables import Scaling, scaling_tables
 from commwall.language.translate import speaking
 from commwall.records.layout import Layout
-from commwall.report import scaling
 from commwall.report.page import Page, open_page
 from commwall.report.pages import pages_for
-from commwall.report.scaling_figure import scaling_figure
+from commwall.report.scaling import page as scaling
+from commwall.report.scaling.figure import scaling_figure
 from commwall.report.switch import switch_note
 from commwall.schema.units import time_text
 from tests.golden import build

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.analysis.names import DECODE_TOKENS, HBM_SHARE, STRATEGY_TOKENS
+from commwall.analysis.quantities import DECODE_TOKENS, HBM_SHARE, STRATEGY_TOKENS
 from commwall.records.layout import Layout
 from commwall.report import figures, overview, step_bytes
 from commwall.report.page import open_page

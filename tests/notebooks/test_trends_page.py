@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from commwall.cli.main import main
 from commwall.records.layout import Layout
 from commwall.report.html import paragraph
-from commwall.report.trend_figure import trend_figure
-from commwall.report.trends import (
+from commwall.report.trends.figure import trend_figure
+from commwall.report.trends.page import (
     NOTHING,
     TrendsPage,
     alone,

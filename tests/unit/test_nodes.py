@@ -24,7 +24,7 @@ from commwall.measure.proof.network import network_finding
 from commwall.measure.startup import prepare
 from commwall.records.comparable import differences
 from commwall.report.page import Page
-from commwall.report.same_machine import same_machine_lines
+from commwall.report.platforms.same_machine import same_machine_lines
 from commwall.schema.errors import ConfigError
 from commwall.schema.plan import Plan, PlannedPlatform
 from commwall.schema.record import Record
@@ -32,8 +32,7 @@ from commwall.schema.result import Check, Gap, Mark
 from commwall.schema.treatment import LinkPath
 from commwall.workers.start import between_nodes, interface_to, launch_environment
 from tests import samples
-from tests.golden.gpus import DIRECT
-from tests.golden.gpus import record as gpu_record
+from tests.golden.gpus import DIRECT, record as gpu_record
 from tests.unit.test_path_proof import on_gpus
 from tests.unit.test_plan_building import H200X2
 from tests.unit.test_supervisor import request_for

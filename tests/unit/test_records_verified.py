@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commwall.records import todo as todo_module
-from commwall.records import verified as verified_module
+from commwall.records import todo as todo_module, verified as verified_module
 from commwall.records.files import write_atomically
 from commwall.records.layout import Layout
 from commwall.records.store import read_record, write_record

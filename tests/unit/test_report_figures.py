@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from commwall.analysis.names import PRIMARY, Quantity
+from commwall.analysis.quantities import PRIMARY, Quantity
 from commwall.analysis.result import analyse, analyse_campaign
 from commwall.analysis.tables.tidy import Tables
 from commwall.records.evidence import Evidence
@@ -18,8 +18,7 @@ from commwall.records.index import Index
 from commwall.report import figures
 from commwall.report.style import COLORS, Look, looks_of, mark_clipped, new_figure, picture
 from tests.golden.build import CAMPAIGN, FULL_MS, SLOW, plan, record
-from tests.golden.many import CAMPAIGN as MANY
-from tests.golden.many import write_campaign as write_many
+from tests.golden.many import CAMPAIGN as MANY, write_campaign as write_many
 
 Draw = Callable[[Tables, dict[str, Look]], Figure]
 LOOKS = looks_of(platform.name for platform in plan().platforms)

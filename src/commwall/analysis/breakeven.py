@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Literal
 
-from commwall.analysis.names import treatments_compared
+from commwall.analysis.platforms import treatments_compared
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.legs import (

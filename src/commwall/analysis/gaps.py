@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from commwall.analysis.names import QUANTITIES_OF, Quantity
+from commwall.analysis.quantities import QUANTITIES_OF, Quantity
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.verdicts.pairs import Pairing, standing_text
 from commwall.language.translate import clauses, listed, tr

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from commwall.analysis.names import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity, step_time
+from commwall.analysis.quantities import EXPOSED, HOST_GAP, MEMORY_SHARE, Quantity, step_time
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.clocks import at_power_limit

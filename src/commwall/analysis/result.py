@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from commwall.analysis.gaps import GapLine, list_gaps
-from commwall.analysis.names import display_names
+from commwall.analysis.platforms import display_names
 from commwall.analysis.replication.judging import Replication, judge_replication
 from commwall.analysis.steps.predictions import StepModels, model_steps
 from commwall.analysis.values.cells import Cell, read_cells

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import geometric_mean
 
-from commwall.analysis.names import QUANTITIES_OF, Quantity, compared_platforms, is_emulated
+from commwall.analysis.platforms import compared_platforms, is_emulated
+from commwall.analysis.quantities import QUANTITIES_OF, Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.records.changed import TOLD, line_identity

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
 
-from commwall.analysis.names import MEMORY_BANDWIDTH, Quantity
+from commwall.analysis.quantities import MEMORY_BANDWIDTH, Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.operations import points

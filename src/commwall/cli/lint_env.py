@@ -13,8 +13,7 @@ from typing import get_args
 
 from commwall.cli.inputs import InputError
 from commwall.judge.facts import facts_root, read_facts
-from commwall.judge.lint import PREFIX, Remark, lint
-from commwall.judge.lint import Path as Way
+from commwall.judge.lint import PREFIX, Path as Way, Remark, lint
 
 EXIT_ERRORS = 2
 _VERSION = re.compile(r"\d+(\.\d+){1,2}([-+][\w.]+)?")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from commwall.analysis.gaps import rounds_text
-from commwall.analysis.names import EXPOSED, OVERLAP, PACKED
+from commwall.analysis.quantities import EXPOSED, OVERLAP, PACKED
 from commwall.analysis.values.clocks import APART, slowest_clock_hz
 from commwall.analysis.verdicts.wording import signed_share_text
 from commwall.language.translate import quantity_text, tr

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from commwall.analysis.names import EXPOSED, PRIMARY, Quantity, step_time
+from commwall.analysis.quantities import EXPOSED, PRIMARY, Quantity, step_time
 from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import capital, tr
 from commwall.report.style import (

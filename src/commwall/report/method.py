@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from commwall.analysis.names import PRIMARIES
+from commwall.analysis.quantities import PRIMARIES
 from commwall.analysis.tables.census import ALL
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import TOPICS, comparisons, topic_verdicts, why_unused

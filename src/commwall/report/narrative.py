@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import pandas as pd
 
 from commwall.analysis.mitigations.words import mitigation_text
-from commwall.analysis.names import is_emulated
+from commwall.analysis.platforms import is_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
 from commwall.analysis.verdicts.wording import factor_text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.names import FORMULA_SENT, SENT, SENT_OVER_FORMULA, Quantity
+from commwall.analysis.quantities import FORMULA_SENT, SENT, SENT_OVER_FORMULA, Quantity
 from commwall.language.translate import around_text, quantity_text, tr
 from commwall.report.html import Html, paragraph, table
 from commwall.report.page import Page

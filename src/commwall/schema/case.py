@@ -12,14 +12,16 @@ from commwall.schema.collective import DTYPE_BYTES, IN_PLACE, Collective
 from commwall.schema.inference import InferenceCase
 from commwall.schema.mitigation import MitigationCase
 from commwall.schema.strategies import StrategiesCase
-from commwall.schema.workload import CAPTURING as CAPTURING
-from commwall.schema.workload import COMPILING as COMPILING
-from commwall.schema.workload import MODELS as MODELS
-from commwall.schema.workload import ModelFamily as ModelFamily
-from commwall.schema.workload import ModelName as ModelName
-from commwall.schema.workload import StepMode as StepMode
-from commwall.schema.workload import Windows as Windows
-from commwall.schema.workload import Workload
+from commwall.schema.workload import (
+    CAPTURING as CAPTURING,
+    COMPILING as COMPILING,
+    MODELS as MODELS,
+    ModelFamily as ModelFamily,
+    ModelName as ModelName,
+    StepMode as StepMode,
+    Windows as Windows,
+    Workload,
+)
 
 TrainingLeg = Literal["full", "nosync", "packed", "comm", "single"]
 """full: DDP step; nosync: same step, no gradient exchange; packed: same step, gradients packed into

@@ -15,7 +15,8 @@ from commwall.analysis.changes.matching import (
     platforms_of,
     side_of,
 )
-from commwall.analysis.names import (
+from commwall.analysis.platforms import treatments_compared
+from commwall.analysis.quantities import (
     BUSBW,
     DECODE_TOKENS,
     LATENCY,
@@ -26,7 +27,6 @@ from commwall.analysis.names import (
     STRATEGY_TOKENS,
     UNMITIGATED,
     Quantity,
-    treatments_compared,
 )
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.judging import Verdict, not_above_zero

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from commwall.analysis.names import Quantity, compared_platforms
+from commwall.analysis.platforms import compared_platforms
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.verdicts.judging import Verdict

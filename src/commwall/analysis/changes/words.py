@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from statistics import geometric_mean
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.verdicts.judging import Effect
 from commwall.analysis.verdicts.wording import effect_text, share_text
 from commwall.language.translate import (

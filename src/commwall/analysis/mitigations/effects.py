@@ -28,7 +28,8 @@ from commwall.analysis.mitigations.turns import (
     workload_key,
     workload_round,
 )
-from commwall.analysis.names import step_time, treatments_compared
+from commwall.analysis.platforms import treatments_compared
+from commwall.analysis.quantities import step_time
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.inputs import MeasuredStep, measured_step
 from commwall.analysis.values.cells import Cell

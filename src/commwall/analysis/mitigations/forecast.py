@@ -19,8 +19,7 @@ from collections.abc import Mapping
 
 from commwall.analysis.steps.inputs import MeasuredStep
 from commwall.language.translate import tr_later
-from commwall.model.step import Exchange as BucketExchange
-from commwall.model.step import run_step
+from commwall.model.step import Exchange as BucketExchange, run_step
 from commwall.schema.case import Leg
 from commwall.schema.mitigation import Exchange, Mitigation
 

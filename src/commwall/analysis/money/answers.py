@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from commwall.analysis.names import MEAN_POWER, PRIMARY, is_emulated
+from commwall.analysis.platforms import is_emulated
+from commwall.analysis.quantities import MEAN_POWER, PRIMARY
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import comparisons, why_unused

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Literal
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.values.cells import Cell, not_positive
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import clauses, tr

@@ -6,7 +6,8 @@ Layer: analysis. Reads no file.
 import math
 from collections.abc import Iterator, Sequence
 
-from commwall.analysis.names import (
+from commwall.analysis.platforms import treatments_compared
+from commwall.analysis.quantities import (
     BUSBW,
     DECODE_TOKENS,
     LATENCY,
@@ -16,7 +17,6 @@ from commwall.analysis.names import (
     SPEEDUP,
     STRATEGY_TOKENS,
     Quantity,
-    treatments_compared,
 )
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell, not_positive

@@ -5,7 +5,7 @@ Layer: analysis. Reads no file.
 
 from collections.abc import Iterator
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.replication.judging import LEAST_INSIDE, Count, JudgedCell, Replication
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables.rows import Row

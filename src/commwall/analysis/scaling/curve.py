@@ -7,7 +7,8 @@ launches enters it.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from commwall.analysis.names import PRIMARY, Quantity, is_emulated, step_time
+from commwall.analysis.platforms import is_emulated
+from commwall.analysis.quantities import PRIMARY, Quantity, step_time
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables.rows import Row, mean_columns
 from commwall.analysis.values.cells import Cell

@@ -6,7 +6,7 @@ Layer: analysis. Reads no file.
 import os
 from collections import Counter
 
-from commwall.analysis.names import EMULATED, is_emulated
+from commwall.analysis.platforms import EMULATED, is_emulated
 from commwall.language.translate import tr
 from commwall.records.ladders import Ladder, ladders
 from commwall.schema.plan import Plan

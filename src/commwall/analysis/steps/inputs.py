@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from commwall.analysis.names import EXCHANGE_COST, is_emulated, step_time
+from commwall.analysis.platforms import is_emulated
+from commwall.analysis.quantities import EXCHANGE_COST, step_time
 from commwall.analysis.steps.links import Links, platform_links
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.readings import alike, gap_reason, measured, typical_s

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import cycle
 
-from commwall.analysis.names import OPERATION_TIME
+from commwall.analysis.quantities import OPERATION_TIME
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.operations import points
 from commwall.analysis.values.readings import alike, measured, typical_s

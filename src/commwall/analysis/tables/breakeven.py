@@ -11,7 +11,7 @@ from statistics import geometric_mean
 import pandas as pd
 
 from commwall.analysis.breakeven import ALL, GAINS, NOTHING, Contest, band, contests, standing
-from commwall.analysis.names import any_emulated
+from commwall.analysis.platforms import any_emulated
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables.frame import frame
 from commwall.analysis.tables.kinds import COUNT, NUMBER, SIDES, TEXT, TRUTH

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from commwall.analysis.names import (
+from commwall.analysis.quantities import (
     ENERGY_PER_SAMPLE,
     MEAN_POWER,
     TIME_PER_SAMPLE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from commwall.analysis.names import MEMORY_BANDWIDTH
+from commwall.analysis.quantities import MEMORY_BANDWIDTH
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables.rows import Row, platform_columns, round_columns
 from commwall.analysis.values.cells import Cell

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import Any, Protocol
 
-from commwall.analysis.names import Quantity, any_emulated, is_emulated
+from commwall.analysis.platforms import any_emulated, is_emulated
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.result import Analysis
 from commwall.schema.plan import Comparison
 from commwall.schema.record import Record

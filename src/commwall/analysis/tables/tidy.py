@@ -11,7 +11,7 @@ from statistics import fmean, geometric_mean, median
 import pandas as pd
 
 from commwall.analysis.limit_words import limit_rows
-from commwall.analysis.names import QUANTITIES, SIGNED
+from commwall.analysis.quantities import QUANTITIES, SIGNED
 from commwall.analysis.replication.words import replication_rows
 from commwall.analysis.result import Analysis
 from commwall.analysis.steps.rows import (

@@ -5,7 +5,7 @@ Layer: analysis. Reads no file.
 
 from collections.abc import Iterator
 
-from commwall.analysis.names import NCCL_TESTS_TIME, OPERATION_TIME
+from commwall.analysis.quantities import NCCL_TESTS_TIME, OPERATION_TIME
 from commwall.analysis.result import Analysis
 from commwall.analysis.tables.rows import Row, platform_columns, round_columns
 from commwall.analysis.values.operations import points

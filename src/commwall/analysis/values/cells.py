@@ -6,7 +6,7 @@ Layer: analysis. Reads no file.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.values.clocks import highest_clock_hz
 from commwall.analysis.values.derive import derive
 from commwall.analysis.values.derived import Derived

@@ -5,7 +5,7 @@ Layer: analysis. Reads no file.
 
 from dataclasses import dataclass, field
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 
 
 @dataclass(frozen=True)

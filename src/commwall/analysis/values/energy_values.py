@@ -6,7 +6,7 @@ two ways to read it disagree, every value of it is absent with the reason.
 
 from collections.abc import Callable, Collection, Mapping
 
-from commwall.analysis.names import Quantity
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.energy import EnergyUse, energy_doubt, energy_uses
 from commwall.analysis.values.gpu_use import of_some_gpus

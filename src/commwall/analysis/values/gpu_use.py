@@ -7,7 +7,7 @@ taken for it.
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
+from commwall.analysis.quantities import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
 from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.readings import by_rank, gap_reason
 from commwall.language.translate import tr, tr_later

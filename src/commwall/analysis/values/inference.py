@@ -5,7 +5,7 @@ Layer: analysis. Reads no file.
 
 from statistics import median
 
-from commwall.analysis.names import (
+from commwall.analysis.quantities import (
     DECODE_TOKENS,
     DECODE_TOKENS_PER_GPU,
     HBM_SHARE,

@@ -3,7 +3,7 @@
 Layer: analysis. Reads no file.
 """
 
-from commwall.analysis.names import OVERLAP, step_time
+from commwall.analysis.quantities import OVERLAP, step_time
 from commwall.analysis.values.cells import Cell
 from commwall.model.overlap import hidden_share
 

@@ -11,7 +11,7 @@ stands beside each fit, and beyond its sizes the line says nothing.
 
 from dataclasses import dataclass
 
-from commwall.analysis.names import OPERATION_TIME
+from commwall.analysis.quantities import OPERATION_TIME
 from commwall.analysis.values.operations import points
 from commwall.language.translate import tr
 from commwall.schema.case import CollectivesCase

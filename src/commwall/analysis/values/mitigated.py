@@ -6,7 +6,7 @@ Layer: analysis. Reads no file.
 from dataclasses import dataclass
 from statistics import median
 
-from commwall.analysis.names import MITIGATED, SPEEDUP, UNMITIGATED, Quantity
+from commwall.analysis.quantities import MITIGATED, SPEEDUP, UNMITIGATED, Quantity
 from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.energy import domains, energy_doubt
 from commwall.analysis.values.readings import by_rank, gap_reason, measured, slowest_rank

@@ -6,7 +6,7 @@ to be judged by: its values are shown as they are, and enter no verdict.
 
 from dataclasses import dataclass
 
-from commwall.analysis.names import (
+from commwall.analysis.quantities import (
     ALGBW,
     BUSBW,
     EAGER_TIME,

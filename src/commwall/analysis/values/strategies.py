@@ -5,7 +5,7 @@ Layer: analysis. Reads no file.
 
 from statistics import fmean, median
 
-from commwall.analysis.names import (
+from commwall.analysis.quantities import (
     FORMULA_SENT,
     SENT,
     SENT_OVER_FORMULA,

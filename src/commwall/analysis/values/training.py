@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from commwall.analysis.names import EXPOSED, HOST_GAP, OVERLAP, Quantity, step_time
+from commwall.analysis.quantities import EXPOSED, HOST_GAP, OVERLAP, Quantity, step_time
 from commwall.analysis.values.clocks import APART, apart
 from commwall.analysis.values.derived import Derived
 from commwall.analysis.values.energy_values import energy_values

@@ -5,7 +5,7 @@ Layer: analysis. Reads no file.
 
 from dataclasses import dataclass, field
 
-from commwall.analysis.names import PRIMARY, Quantity, step_time
+from commwall.analysis.quantities import PRIMARY, Quantity, step_time
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.language.translate import tr, tr_later
 from commwall.schema.plan import Comparison

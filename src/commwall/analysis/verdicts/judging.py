@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
-from commwall.analysis.names import PRIMARIES, QUANTITIES_OF, Quantity
+from commwall.analysis.quantities import PRIMARIES, QUANTITIES_OF, Quantity
 from commwall.analysis.values.cells import Cell, not_positive
 from commwall.analysis.verdicts.pairs import Pairing
 from commwall.language.translate import clauses, tr

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from commwall.analysis.names import (
+from commwall.analysis.quantities import (
     BUSBW,
     DECODE_TOKENS,
     LATENCY,

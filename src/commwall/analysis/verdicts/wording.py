@@ -6,7 +6,7 @@ Layer: analysis. Reads and writes no file.
 import math
 from collections.abc import Mapping
 
-from commwall.analysis.names import PRIMARY
+from commwall.analysis.quantities import PRIMARY
 from commwall.analysis.verdicts.decompose import Decomposition, Undecomposed
 from commwall.analysis.verdicts.judging import Effect, Verdict
 from commwall.language.translate import around_text, between_text, listed, quantity_text, tr, trn

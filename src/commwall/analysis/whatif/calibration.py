@@ -6,7 +6,8 @@ Layer: analysis. Reads no file. Only admitted records count.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from commwall.analysis.names import Quantity, treatments_compared
+from commwall.analysis.platforms import treatments_compared
+from commwall.analysis.quantities import Quantity
 from commwall.analysis.result import Analysis
 from commwall.analysis.values.cells import Cell
 from commwall.analysis.values.legs import (

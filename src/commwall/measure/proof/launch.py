@@ -6,13 +6,11 @@ Layer: measure. Reads and writes no file; asks what was read while the launch ra
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from commwall.host.loopback import WHAT as LOOPBACK
-from commwall.host.loopback import LoopbackSampler
+from commwall.host.loopback import WHAT as LOOPBACK, LoopbackSampler
 from commwall.host.meter import Meter
 from commwall.measure.proof.nccl_log import Logged
 from commwall.measure.proof.network import network_finding
-from commwall.measure.proof.path import WHAT as PATH_TAKEN
-from commwall.measure.proof.path import path_finding, traffic_of
+from commwall.measure.proof.path import WHAT as PATH_TAKEN, path_finding, traffic_of
 from commwall.measure.proof.treatment import treatment_finding
 from commwall.schema.record import MachineFacts, Traffic
 from commwall.schema.result import CaseResult, Check, Gap, LaunchRequest

@@ -8,7 +8,8 @@ and as a sheet to print (`sheet`). Every verdict is worded by the rules of `comm
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from commwall.analysis.names import PRIMARY, any_emulated, compared_platforms, display_names
+from commwall.analysis.platforms import any_emulated, compared_platforms, display_names
+from commwall.analysis.quantities import PRIMARY
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import (
@@ -22,9 +23,9 @@ from commwall.language.translate import capital, lowered, tr, tr_later, trn
 from commwall.report.decision.figure import Row, Sides, spread_evenly
 from commwall.report.decision.money import money_lines
 from commwall.report.decision.words import far_words, row_words, sure_lines
-from commwall.report.energy import NOT_COUNTED
+from commwall.report.energy.page import NOT_COUNTED
 from commwall.report.machines import machine_text
-from commwall.report.money import MoneyPage
+from commwall.report.money.page import MoneyPage
 from commwall.report.narrative import measured_text, not_covered_lines
 from commwall.report.overview import Answer, why_no_verdict
 from commwall.report.provenance import records_digest

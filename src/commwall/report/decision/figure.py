@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from commwall.analysis.names import PRIMARY, Quantity
+from commwall.analysis.quantities import PRIMARY, Quantity
 from commwall.language.translate import capital, clauses, tr, tr_later
 from commwall.report.figures import nothing, ratio_ticks
 from commwall.report.style import (

@@ -17,7 +17,7 @@ from commwall.economics.wording import (
     sentence,
 )
 from commwall.language.translate import clauses, listed, tr, tr_later
-from commwall.report.money import MoneyPage, subject_text
+from commwall.report.money.page import MoneyPage, subject_text
 
 NO_VERDICT = tr_later("No verdict: {why}.")
 NO_COMPARISON = tr_later("the campaign compares no links")

@@ -1,6 +1,6 @@
 """The decision report as a page, section by section.
 
-Layer: report. Reads and writes no file but through `commwall.report.money` and
+Layer: report. Reads and writes no file but through `commwall.report.money.page` and
 `commwall.records`.
 """
 
@@ -12,7 +12,7 @@ from commwall.records.layout import Layout
 from commwall.report.decision.content import LINK, Decision, decide
 from commwall.report.decision.figure import caption, decision_figure, spoken_rows
 from commwall.report.html import Html, bullets, code, joined, links, paragraph
-from commwall.report.money import MoneyPage, open_money
+from commwall.report.money.page import MoneyPage, open_money
 from commwall.report.overview import Answer
 from commwall.report.pages import DECISION, PAGES, pages_for
 from commwall.report.style import picture

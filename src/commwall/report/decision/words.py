@@ -6,7 +6,7 @@ Layer: report. Reads and writes no file.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from commwall.analysis.names import PRIMARY
+from commwall.analysis.quantities import PRIMARY
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import range_text
 from commwall.analysis.verdicts.wording import centre_text, effect_text

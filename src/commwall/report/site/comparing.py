@@ -18,7 +18,7 @@ from commwall.analysis.changes.words import (
     outcome_text,
     told_text,
 )
-from commwall.analysis.names import compared_platforms
+from commwall.analysis.platforms import compared_platforms
 from commwall.analysis.result import Analysis
 from commwall.language.translate import tr
 from commwall.report.html import Html, table

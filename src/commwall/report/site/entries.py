@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import get_args
 
-from commwall.analysis.names import QUANTITIES_OF, is_emulated
+from commwall.analysis.platforms import is_emulated
+from commwall.analysis.quantities import QUANTITIES_OF
 from commwall.analysis.result import Analysis
 from commwall.analysis.verdicts.judging import Verdict
 from commwall.analysis.verdicts.overall import TOPICS, first_topics

@@ -9,7 +9,7 @@ import pandas as pd
 
 from commwall.language.translate import around_text, clauses, tr
 from commwall.report.html import Group, Html, grouped_table, paragraph, table
-from commwall.report.operations import no_value_text, place_text
+from commwall.report.operations.page import no_value_text, place_text
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
 from commwall.schema.units import rate_text, significant

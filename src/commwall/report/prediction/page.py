@@ -27,7 +27,7 @@ from commwall.report.html import (
     table,
 )
 from commwall.report.page import Page
-from commwall.report.prediction_worth import percent, signed, worth
+from commwall.report.prediction.worth import percent, signed, worth
 from commwall.schema.units import size_text, time_text
 
 _ERRORS = ("error_percent", "compute_percent", "exchange_percent", "contention_percent")

@@ -22,9 +22,9 @@ from commwall.analysis.whatif.words import (
 from commwall.judge.facts import facts_root
 from commwall.language.translate import clauses, listed, span_text, tr, tr_later
 from commwall.model.estimates import Estimate
+from commwall.report.breakeven.placed import Placed
 from commwall.report.html import Html, joined, paragraph, table
 from commwall.report.page import Page
-from commwall.report.placed import Placed
 from commwall.schema.units import volume_text
 
 GPUS = 8

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from commwall.analysis.names import BUSBW, Quantity
+from commwall.analysis.quantities import BUSBW, Quantity
 from commwall.analysis.tables.tidy import Tables
 from commwall.language.translate import around_text, capital, quantity_text, tr
 from commwall.report.figures import Looks

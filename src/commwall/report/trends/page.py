@@ -34,7 +34,7 @@ from commwall.report.html import (
 )
 from commwall.report.provenance import RecordsOf, records_of
 from commwall.report.style import picture
-from commwall.report.trend_figure import trend_figure
+from commwall.report.trends.figure import trend_figure
 from commwall.schema.units import significant
 
 NOTHING = tr_later("No value was measured by a second campaign.")

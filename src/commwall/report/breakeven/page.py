@@ -20,12 +20,12 @@ from commwall.analysis.verdicts.overall import TRAINING, comparisons, topic_verd
 from commwall.analysis.whatif.words import per_gb_span, per_gb_text
 from commwall.language.translate import around_text, clauses, span_text, tr, tr_later, trn
 from commwall.model.overlap import TwoLinks
-from commwall.report.breakeven_reasons import SIDES, percent_text, standing_text, why_outside
+from commwall.report.breakeven.placed import Placed, draw_models
+from commwall.report.breakeven.reasons import SIDES, percent_text, standing_text, why_outside
 from commwall.report.controls import floor_text
 from commwall.report.html import Html, bullets, joined, paragraph, table
 from commwall.report.overview import Answer, answer_of, card
 from commwall.report.page import Page
-from commwall.report.placed import Placed, draw_models
 from commwall.report.style import INK, MUTED, new_figure, title_figure
 from commwall.schema.units import significant, time_text, volume_text
 

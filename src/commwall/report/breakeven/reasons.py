@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from commwall.analysis.names import OVERLAP
+from commwall.analysis.quantities import OVERLAP
 from commwall.language.translate import tr, tr_later
 from commwall.report.page import Page
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from commwall.analysis.names import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
+from commwall.analysis.quantities import MEMORY_SHARE, MEMORY_TRAFFIC, STEP_TRAFFIC, Quantity
 from commwall.analysis.tables.disturbance import DISTURBING, STATES
 from commwall.analysis.tables.tidy import Tables
 from commwall.analysis.verdicts.wording import share_text

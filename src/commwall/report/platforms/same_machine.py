@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from commwall.language.translate import clauses, listed, tr
 from commwall.report.html import Html, joined, paragraph
 from commwall.report.page import Page
-from commwall.report.path_evidence import path_lines
+from commwall.report.platforms.path import path_lines
 from commwall.schema.record import Record
 
 

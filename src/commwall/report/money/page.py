@@ -43,7 +43,7 @@ from commwall.report.html import (
     refused_cells,
     table,
 )
-from commwall.report.money_figures import results_figure, swings_figure
+from commwall.report.money.figures import results_figure, swings_figure
 from commwall.report.page import Page, open_page
 from commwall.schema.errors import ConfigError
 

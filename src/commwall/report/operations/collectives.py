@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from commwall.analysis.names import BUSBW, EAGER_TIME, Quantity
+from commwall.analysis.quantities import BUSBW, EAGER_TIME, Quantity
 from commwall.language.translate import around_text, between_text, listed, quantity_text, tr, trn
-from commwall.report import operations
 from commwall.report.html import Group, Html, grouped_table, paragraph, table
+from commwall.report.operations import page as operations
 from commwall.report.page import Page
 from commwall.schema.metrics import METRICS
 from commwall.schema.units import significant, size_text
