@@ -115,17 +115,6 @@ def test_steps_enqueued_beforehand_count_where_a_rank_timed_both(
     assert derived.values[PRIMARY] == pytest.approx(80)
 
 
-def test_energy_that_adds_up_to_nothing_was_not_measured() -> None:
-    golden = record(FAST, 1)
-    series = (
-        own.model_copy(update={"values": (40.0, -40.0)}) if own.metric == "energy_j" else own
-        for own in golden.series
-    )
-    derived = derive(golden.model_copy(update={"series": tuple(series)}))
-    quantity = Quantity("energy_efficiency_samples_per_j")
-    assert derived.absent[quantity] == "needs energy_j, which was not measured"
-
-
 def test_bootstrapped_intervals_of_one_ratio_are_one_interval(tmp_path: Path) -> None:
     """From 15 rounds on rounds are resampled, by the plan's seed wherever their ratio is told."""
 
