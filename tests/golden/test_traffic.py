@@ -60,6 +60,23 @@ def test_the_page_says_that_every_way_is_the_claimed_one(tmp_path: Path) -> None
     assert "20 all-reduces of 256 MiB: 5 GiB" in shown and "another way" not in shown
 
 
+def longer_in_round_2(golden: Record) -> Record:
+    """Its launches repeat the transfer twice as often as the others."""
+    if golden.id.round != 2 or golden.traffic is None:
+        return golden
+    sent = (2 * WIRE_BYTES,) * 2 if golden.id.platform != STAGED else (0, 0)
+    changes = {"what": "40 all-reduces of 256 MiB", "expected_bytes": 2 * WIRE_BYTES}
+    counted = {"nvlink_sent_bytes": sent, "nvlink_received_bytes": sent}
+    longer = golden.traffic.model_copy(update=changes | counted)
+    return golden.model_copy(update={"traffic": longer})
+
+
+def test_launches_that_repeat_the_transfer_more_often_share_a_row(tmp_path: Path) -> None:
+    shown = traffic_table(page_of(tmp_path, longer_in_round_2)).markup
+    assert shown.count("took the way, treatment took effect") == 3
+    assert shown.count("20 (20 to 40) all-reduces of 256 MiB: 5 GiB (5 to 10)") == 3
+
+
 def test_another_way_and_an_unproven_one_are_told(tmp_path: Path) -> None:
     page = page_of(tmp_path, spoilt)
     (line,) = path_lines(page)

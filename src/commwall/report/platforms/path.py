@@ -28,8 +28,7 @@ PATHS: Mapping[LinkPath, str] = {
     "roce": tr_later("by RoCE"),
 }
 """Ways in words."""
-ALIKE = ["label", "path", "path_taken", "treatment_taken", "transports", "transfer",
-         "expected_bytes"]  # fmt: skip
+ALIKE = ["label", "path", "path_taken", "treatment_taken", "transports", "operation"]
 """Launches that agree in these stand in one row."""
 CHECKED = {"path": tr_later("way"), "treatment": tr_later("treatment")}
 """Beginning of the columns of each check -> what it is about."""
@@ -44,6 +43,7 @@ def traffic_table(page: Page) -> Html:
     if counted.empty:
         reasons = clauses(dict.fromkeys(bare["reason"].dropna())) or tr("no record")
         return paragraph(tr("Evidence of path: none, {reasons}.", reasons=reasons), "missing")
+    counted = counted.join(_split(counted["transfer"]))
     rows = [
         ("" if _proven(launches) else "refused", tuple(_cells(launches)))
         for _, launches in counted.groupby(ALIKE, sort=False, dropna=False)
@@ -91,7 +91,7 @@ def _cells(launches: pd.DataFrame) -> Iterator[str]:
     first = launches.iloc[0]
     yield str(first["label"])
     yield tr("none") if pd.isna(first["path"]) else tr(PATHS[first["path"]])
-    yield _transfer(first)
+    yield _transfer(launches)
     yield _range(launches["nvlink_sent_percent"], _percent)
     yield _range(launches["pcie_sent_bytes_per_s"], rate_text)
     yield _range(launches["pcie_received_bytes_per_s"], rate_text)
@@ -188,10 +188,19 @@ def _unread(page: Page) -> Iterator[str]:
         yield tr("{platforms}, not read, {what}.", platforms=places, what=words)
 
 
-def _transfer(first: pd.Series) -> str:
-    if pd.isna(first["transfer"]):
+def _split(transfers: pd.Series) -> pd.DataFrame:
+    """Number and operation of transfers in words, such as `20 all-reduces of 256 MiB`."""
+    parts = transfers.astype("string").str.partition(" ")
+    return pd.DataFrame({"count": pd.to_numeric(parts[0]), "operation": parts[2]})
+
+
+def _transfer(launches: pd.DataFrame) -> str:
+    """A launch repeats the operation for about as long as any other, and so not as often."""
+    operation = launches["operation"].iloc[0]
+    if pd.isna(operation):
         return tr(ABSENT)
-    return f"{first['transfer']}: {size_text(first['expected_bytes'])}"
+    counts = _range(launches["count"], lambda count: f"{count:.0f}")
+    return f"{counts} {operation}: {_range(launches['expected_bytes'], size_text)}"
 
 
 def _range(values: pd.Series, words: Callable[[float], str]) -> str:
