@@ -39,8 +39,9 @@ mitigations.effects_table(page)
 # %%
 picture(
     mitigations.effects_figure(page),
-    "Share of the gap to the faster platform: bar = mean over rounds, line = interval, dotted = as "
-    "fast as the faster platform; hatched = a price in loss, or one that is not settled.",
+    "Share of the gap to the faster platform: bar = mean saving over mean gap, line = interval, "
+    "dotted = as fast as the faster platform; hatched = a price in loss, or one that is not "
+    "settled.",
 )
 
 # %% [markdown]

@@ -105,5 +105,20 @@ def test_without_any_transfer_the_reason_is_all(tmp_path: Path) -> None:
     assert shown == '<p class="missing">Evidence of path: none, NVML is not there.</p>'
 
 
+def test_a_checked_launch_without_a_transfer_has_its_row(tmp_path: Path) -> None:
+    page = page_of(tmp_path, lambda own: own.model_copy(update={"traffic": None}))
+    shown = traffic_table(page).markup
+    assert shown.count("took the way, treatment took effect") == 3
+    assert "all-reduces" not in shown and "not counted" in shown
+
+
+def test_a_transfer_in_other_words_is_told_in_them(tmp_path: Path) -> None:
+    def renamed(golden: Record) -> Record:
+        own = golden.traffic and golden.traffic.model_copy(update={"what": "1,000 broadcasts"})
+        return golden.model_copy(update={"traffic": own})
+
+    assert "<td>1,000 broadcasts: 5 GiB</td>" in traffic_table(page_of(tmp_path, renamed)).markup
+
+
 def test_every_way_has_words() -> None:
     assert set(PATHS) == set(get_args(LinkPath))

@@ -181,6 +181,14 @@ def test_counter_and_poll_must_agree(polled_w: float, doubtful: bool) -> None:
     assert [mark.name for mark in found.marks] == ["energy_doubtful"] * doubtful
 
 
+@pytest.mark.parametrize(("window_s", "doubtful"), [(1.25, False), (1.65, True)])
+def test_a_few_polled_readings_contradict_no_counter(window_s: float, doubtful: bool) -> None:
+    """The driver's power is an average over a second: it tells from the second second on."""
+    end_ns = SECOND + round(window_s * SECOND)
+    found, _ = found_of(0, steady(500.0, 530.0), {}, SECOND, end_ns)
+    assert [mark.name for mark in found.marks] == ["energy_doubtful"] * doubtful
+
+
 def test_lowered_clocks_mark_the_window_that_saw_them() -> None:
     assert found_of(0, steady(500.0, throttling=0x40), {}, SECOND, 9 * SECOND)[0].marks == ()
     capped = found_of(0, steady(500.0, throttling=0x04), {}, SECOND, 19 * SECOND)[0].marks

@@ -120,6 +120,25 @@ def test_windows_of_a_leg_have_their_clocks_together_and_leg_full_its_own() -> N
     assert found == {"nosync": (10, 30), "comm": (25,)}
 
 
+def test_of_later_windows_of_leg_full_what_is_not_known_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    meter, told = Meter(), Meter.states
+
+    def refused(own: Meter, start_ns: int, end_ns: int, leg: Leg) -> Metered:
+        gap = Gap(what="throttled", reason=f"leg {leg}: refused at {start_ns}")
+        return told(own, start_ns, end_ns, leg)._replace(gaps=(gap,))
+
+    monkeypatch.setattr(Meter, "states", refused)
+    turns = result(("full", 0, 10), ("mitigated", 10, 20), ("full", 20, 30))
+    found = states_of(meter, turns)
+    assert [gap.reason for gap in found.gaps] == [
+        "leg mitigated: refused at 10",
+        "leg full: refused at 20",
+    ]
+    assert {series.leg for series in found.series} == {"mitigated"}
+
+
 def test_without_a_window_all_of_it_is_a_gap() -> None:
     found = energy_of(Meter(), result())
     assert found.series == () and "energy_j" in {gap.what for gap in found.gaps}

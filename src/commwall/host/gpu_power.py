@@ -36,6 +36,8 @@ LEAST_MOVES = 10
 MOST_STILL_S = 1.0
 """A counter that stands still for longer is stuck: ten of its steps [s]."""
 MOST_DISAGREEMENT = 0.05
+LEAST_POLLED = 5
+"""Fewer readings say too little of a mean to contradict the counter."""
 MILLI = 1e-3
 TOLD = ("energy_j", "power_w", "power_time_s", "idle_power_w", "throttled", "power_capped")
 """What the readings tell: metrics, and the marks that they can give or rule out."""
@@ -269,7 +271,7 @@ def _disagreement(rank: int, counted_w: float, power: Series, times: Series) -> 
     """The mark of a counter that the polled power contradicts, where it tells of the window."""
     pairs = zip(power.values, times.values, strict=True)
     polled_w = [power_w for power_w, time_s in pairs if time_s >= POWER_AVERAGED_S]
-    if not polled_w:
+    if len(polled_w) < LEAST_POLLED:
         return []
     mean_w = statistics.fmean(polled_w)
     if abs(mean_w - counted_w) <= MOST_DISAGREEMENT * counted_w:

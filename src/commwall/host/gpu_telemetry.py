@@ -92,7 +92,7 @@ class LookReader(NvmlReader):
         """What was read in a window of leg `full`."""
         if self.reason:
             return Metered(gaps=tuple(Gap(what=what, reason=self.reason) for what in TOLD))
-        marks, gaps = users_found(self.looks, self.refusals, start_ns, end_ns)
+        marks, gaps = self._users(start_ns, end_ns)
         series, reasons = [], []
         for rank, refusals in enumerate(self.refusals):
             window = (refusals, start_ns, end_ns)
@@ -125,7 +125,7 @@ class LookReader(NvmlReader):
 
     def _users(self, start_ns: int, end_ns: int) -> tuple[tuple[Mark, ...], tuple[Gap, ...]]:
         period_ns = round(USERS_EVERY * self._period_s * 1e9)
-        beside_ns = period_ns if end_ns - start_ns < period_ns else 0
+        beside_ns = period_ns if end_ns - start_ns < 2 * period_ns else 0  # looks may be late
         window = (start_ns - beside_ns, end_ns + beside_ns)
         return users_found(self.looks, self.refusals, *window)
 

@@ -17,7 +17,7 @@ from commwall.measure.bounds import path_rate_check
 from commwall.measure.proof.launch import Sources, prove
 from commwall.measure.proof.nccl_log import Logged, choices_of
 from commwall.measure.step_bytes import step_bytes
-from commwall.measure.window_energy import energy_of, states_of
+from commwall.measure.window_energy import energy_of, first_full, states_of
 from commwall.measure.yardstick import YardstickFound
 from commwall.records.freshness import code_digest, freshness_key, protocol, suite_modules
 from commwall.records.hardware import NOTHING_KNOWN, read_hardware
@@ -224,7 +224,7 @@ def _disturbances(circumstances: Circumstances, result: CaseResult) -> tuple[Mar
     if not result.windows:
         whole = meter.disturbances(*span, None) if span and result.status == "ok" else ()
         return (*whole, *strangers)
-    first = next((window for window in result.windows if window.leg == "full"), None)
+    first = first_full(result)
     others = (
         mark
         for window in result.windows

@@ -19,7 +19,7 @@ def energy_of(meter: Meter, result: CaseResult) -> Metered:
     clocks and disturbances, is of the first window of leg `full`.
     """
     own = [window for window in result.windows if window.leg in ("full", "mitigated")]
-    first = next((window for window in own if window.leg == "full"), None)
+    first = first_full(result)
     if first is None:
         reason = "the workers did not say when leg full was timed"
         whats = (ENERGY, *(metric.id for metric in DEVICE_METRICS))
@@ -29,17 +29,28 @@ def energy_of(meter: Meter, result: CaseResult) -> Metered:
 
 
 def states_of(meter: Meter, result: CaseResult) -> Metered:
-    """Clocks and temperatures in all legs but `full`; of several windows of a leg together."""
+    """Clocks and temperatures in all legs but `full`; of several windows of a leg together.
+
+    Of the first window of leg `full` its energy tells; of its later ones only what is not known is
+    told here.
+    """
     series: dict[tuple[str, Leg | None, int | None], Series] = {}
     gaps: list[Gap] = []
-    for window in (window for window in result.windows if window.leg != "full"):
+    for window in result.windows:
+        if window is first_full(result):
+            continue
         told = meter.states(window.start_ns, window.end_ns, window.leg)
-        for own in told.series:
+        for own in told.series if window.leg != "full" else ():
             key = (own.metric, own.leg, own.rank)
             before = series[key].values if key in series else ()
             series[key] = own.model_copy(update={"values": (*before, *own.values)})
         gaps += told.gaps
     return Metered(tuple(series.values()), gaps=tuple(dict.fromkeys(gaps)))
+
+
+def first_full(result: CaseResult) -> Window | None:
+    """The first window of leg `full`."""
+    return next((window for window in result.windows if window.leg == "full"), None)
 
 
 def _of_windows(meter: Meter, told: Metered, windows: list[Window]) -> Metered:

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from commwall.stats.intervals import is_one_value, t_quantile
-
-_MOST_LOG = 700.0
-"""Beyond it a power of e is no float any more; an interval that wide says nothing anyway."""
+from commwall.stats.intervals import WIDEST_LOG, is_one_value, t_quantile
 
 
 class Prediction(NamedTuple):
@@ -64,4 +61,4 @@ def prediction(values: Sequence[float]) -> Prediction | None:
 
 
 def _finite_exp(value: float) -> float:
-    return math.exp(min(max(value, -_MOST_LOG), _MOST_LOG))
+    return math.exp(min(max(value, -WIDEST_LOG), WIDEST_LOG))

@@ -189,9 +189,12 @@ def _unread(page: Page) -> Iterator[str]:
 
 
 def _split(transfers: pd.Series) -> pd.DataFrame:
-    """Number and operation of transfers in words, such as `20 all-reduces of 256 MiB`."""
-    parts = transfers.astype("string").str.partition(" ")
-    return pd.DataFrame({"count": pd.to_numeric(parts[0]), "operation": parts[2]})
+    """Number and operation of transfers in words, such as `20 all-reduces of 256 MiB`; of words
+    without a number all are the operation.
+    """
+    parts = transfers.astype("string").str.extract(r"^(?P<count>\d+) (?P<operation>.*)$")
+    parts["count"] = pd.to_numeric(parts["count"])
+    return parts.fillna({"operation": transfers})
 
 
 def _transfer(launches: pd.DataFrame) -> str:
@@ -199,8 +202,9 @@ def _transfer(launches: pd.DataFrame) -> str:
     operation = launches["operation"].iloc[0]
     if pd.isna(operation):
         return tr(ABSENT)
-    counts = _range(launches["count"], lambda count: f"{count:.0f}")
-    return f"{counts} {operation}: {_range(launches['expected_bytes'], size_text)}"
+    counted = launches["count"].notna().all()
+    counts = f"{_range(launches['count'], lambda count: f'{count:.0f}')} " if counted else ""
+    return f"{counts}{operation}: {_range(launches['expected_bytes'], size_text)}"
 
 
 def _range(values: pd.Series, words: Callable[[float], str]) -> str:
