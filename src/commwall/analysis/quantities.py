@@ -64,6 +64,7 @@ HOST_GAPS = tuple(Quantity(HOST_GAP, leg) for leg in LEGS)
 ABOVE_IDLE = Quantity("energy_above_idle_j_per_sample")
 SIGNED = frozenset({EXPOSED, OVERLAP, ABOVE_IDLE, *PACKED, *HOST_GAPS})
 """Differences, which may be negative; all other quantities are positive."""
+MEAN_POWER = Quantity("mean_power_w")
 OPERATION_TIME = Quantity("operation_time_s")
 EAGER_TIME = Quantity("eager_time_s")
 NCCL_TESTS_TIME = Quantity("nccl_tests_time_s")
@@ -98,7 +99,7 @@ _TRAINING: tuple[Quantity, ...] = (
     Quantity("energy_efficiency_samples_per_j"),
     Quantity("energy_efficiency_samples_per_wh"),
     Quantity("efficiency_above_idle_samples_per_wh"),
-    Quantity("mean_power_w"),
+    MEAN_POWER,
     *map(step_time, LEGS),
     *HOST_GAPS,
     Quantity("peak_memory_bytes"),
@@ -119,7 +120,6 @@ MEMORY_TRAFFIC = Quantity("memory_traffic_bytes_per_s")
 STEP_TRAFFIC = Quantity("step_memory_traffic_bytes")
 ENERGY_PER_SAMPLE = Quantity("energy_j_per_sample")
 TIME_PER_SAMPLE = Quantity("mean_sample_time_s")
-MEAN_POWER = Quantity("mean_power_w")
 DESCRIBED: tuple[Quantity, ...] = (
     ENERGY_PER_SAMPLE,
     TIME_PER_SAMPLE,

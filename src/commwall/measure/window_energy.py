@@ -36,8 +36,9 @@ def states_of(meter: Meter, result: CaseResult) -> Metered:
     """
     series: dict[tuple[str, Leg | None, int | None], Series] = {}
     gaps: list[Gap] = []
+    first = first_full(result)
     for window in result.windows:
-        if window is first_full(result):
+        if window is first:
             continue
         told = meter.states(window.start_ns, window.end_ns, window.leg)
         for own in told.series if window.leg != "full" else ():
